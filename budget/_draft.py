@@ -1,0 +1,87 @@
+"""What the previews of all kinds share: the draft of one, its measure, and shares of an allowance."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from . import tokens
+from .cut import Allowance
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A preview under one allowance, before anyone checked that it keeps to it.
+
+    Attributes:
+        value: the parts by name.
+        left_out: what is missing.
+        suggest: arguments of the next reading.
+        complete: nothing is missing.
+    """
+
+    value: dict[str, Any]
+    left_out: str = ""
+    suggest: Mapping[str, str] = field(default_factory=dict[str, str])
+    complete: bool = False
+
+
+Render = Callable[[Allowance], Draft]
+"""Drafts a preview that is about as large as the allowance; called again with a smaller one if it is larger."""
+
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+def dumps(value: object) -> str:
+    """Serialise compactly, with every character as itself."""
+    return _encode(value)
+
+
+def cost(value: object) -> int:
+    """Return the tokens of a value's JSON form."""
+    return tokens.count(_encode(value))
+
+
+def within(value: object, allowance: Allowance) -> bool:
+    """Tell whether the JSON form of a value is within both ceilings."""
+    form = _encode(value)
+    size = len(form.encode())
+    return size <= allowance.bytes and (size <= allowance.tokens or tokens.fits(form, allowance.tokens))
+
+
+def share(allowance: Allowance, percent: int) -> Allowance:
+    """Return a part of an allowance."""
+    return Allowance(allowance.tokens * percent // 100, allowance.bytes * percent // 100)
+
+
+def less(allowance: Allowance, value: object) -> Allowance:
+    """Return what of an allowance remains beside a value."""
+    form = _encode(value)
+    return Allowance(max(0, allowance.tokens - tokens.count(form)), max(0, allowance.bytes - len(form.encode())))
+
+
+def fitting(items: list[str], allowance: Allowance) -> list[str]:
+    """Return as many of the first items as a JSON list within the allowance can hold."""
+    room_tokens, room_bytes = allowance.tokens - 2, allowance.bytes - 2
+    for place, item in enumerate(items):
+        form = _encode(item)
+        room_tokens -= tokens.count(form) + 1
+        room_bytes -= len(form.encode()) + 1
+        if room_tokens < 0 or room_bytes < 0:
+            return items[:place]
+    return items
+
+
+def plural(n: int, noun: str) -> str:
+    """Count things: `1 line`, `12,003 lines`."""
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
+def decoded(raw: bytes) -> str:
+    """Decode UTF-8 so that encoding it again gives the same bytes, whatever they are."""
+    return raw.decode("utf-8", "surrogateescape")
+
+
+def encoded_size(text: str) -> int:
+    """Return how many bytes a part of a decoded text was."""
+    return len(text.encode("utf-8", "surrogateescape"))

@@ -1,0 +1,177 @@
+"""Outlines: the definitions of source code and the headings of prose, with their line numbers."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ._draft import fitting
+from ._pattern import BytesPattern, compile_bytes
+from .cut import Allowance
+
+ENTRY_MAX_CHARACTERS = 90
+
+_LINE_MIN_TOKENS = 4
+"""An entry is never shorter: its number, a space and a name."""
+
+ENTRIES_MAX = 12_000
+"""The search ends after so many."""
+
+_C_TYPE = r"(?:(?:static|inline|extern|const|unsigned|struct|virtual|explicit|constexpr|template ?<[^>\n]*>)[ \t]+)*"
+_JVM = (
+    r"(?:public|private|protected|internal|static|final|abstract|open|override|sealed|async|virtual|partial|readonly"
+    r"|data|inline|suspend|export|external|@\w+)"
+)
+
+_DEFINITIONS: dict[str, str] = {
+    "python": r"[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+\w+",
+    "script": (
+        r"[ \t]*(?:export[ \t]+)?(?:default[ \t]+)?(?:declare[ \t]+)?(?:abstract[ \t]+)?(?:async[ \t]+)?"
+        r"(?:function\b|class[ \t]+\w|interface[ \t]+\w|enum[ \t]+\w|namespace[ \t]+\w|type[ \t]+\w+[^\n]*=)"
+        r"|(?:export[ \t]+)?(?:const|let|var)[ \t]+\w+[^\n=]*=[ \t]*(?:async[ \t]*)?(?:function|\([^\n]*=>|\w+[ \t]*=>)"
+        r"|[ \t]{1,4}(?:(?:public|private|protected|static|async|get|set|override)[ \t]+)*[#\w]+"
+        r"\([^\n;]*\)[^\n;]*\{[ \t]*$"
+    ),
+    "go": r"func\b|type[ \t]+\w+",
+    "rust": (
+        r"[ \t]*(?:pub(?:\([^)\n]*\))?[ \t]+)?(?:(?:async|const|unsafe|default|extern[ \t]+\"[^\"\n]*\")[ \t]+)*"
+        r"(?:fn|struct|enum|trait|impl|mod|union|macro_rules!)\b"
+    ),
+    "c": (
+        r"(?:typedef[ \t]+)?(?:class|struct|enum|union|namespace)[ \t]+\w+[^\n;]*$"
+        rf"|{_C_TYPE}[A-Za-z_][\w:<>,*& \t]*[ \t*&]~?[A-Za-z_][\w:~]*[ \t]*\([^\n;=]*$"
+        r"|@(?:interface|implementation)\b|#define[ \t]+\w+\("
+    ),
+    "java": (
+        rf"[ \t]*(?:{_JVM}[ \t]+)*(?:class|interface|enum|record|object|trait|struct|protocol|extension|fun|func|def)\b"
+        rf"|[ \t]+(?:{_JVM}[ \t]+)+[\w<>\[\],.? \t]+\([^\n;]*$"
+    ),
+    "ruby": r"[ \t]*(?:def|class|module|defmodule|defp|defmacro)[ \t]+[\w.:]+",
+    "php": (
+        r"[ \t]*(?:(?:abstract|final|public|private|protected|static)[ \t]+)*(?:function|class|interface|trait|enum)\b"
+    ),
+    "shell": r"(?:function[ \t]+[\w:-]+|[\w:-]+[ \t]*\(\))",
+    "lua": r"[ \t]*(?:local[ \t]+)?function\b|[\w.]+[ \t]*=[ \t]*function\b",
+    "perl": r"[ \t]*sub[ \t]+\w+|package[ \t]+[\w:]+",
+    "sql": (
+        r"[ \t]*(?i:create|alter)[ \t]+(?i:or[ \t]+replace[ \t]+)?(?i:unique[ \t]+)?"
+        r"(?i:table|view|index|function|procedure|trigger|type)\b"
+    ),
+    "proto": r"[ \t]*(?:message|service|rpc|enum|struct|type|interface|input|union|extend)[ \t]+\w+",
+    "style": r"[^\s@}/*][^\n{]*\{[ \t]*$|@media[^\n{]*",
+    "markup": r"[ \t]*<(?i:h[1-3]|title|head|body|main|section|article|form|table|script)\b[^\n]*",
+    "keys": r"\[[^\]\n]+\]|[A-Za-z_\"'][\w.\"' -]*:(?:[ \t]|$)|FROM[ \t]",
+    "blocks": r"(?:resource|module|variable|data|output|provider|locals|terraform)\b[^\n]*\{",
+    "tex": r"[ \t]*\\(?:part|chapter|section|subsection)\b|=+[ \t]+\S",
+    "other": (
+        r"[ \t]*(?:(?:pub|local|private|public|export|static|async|inline)[ \t]+)*"
+        r"(?:def|defn|class|module|function|func|fn|sub|proc|procedure|struct|type|data|instance|let rec|interface)\b"
+        r"|[\w.%/-]+[ \t]*:(?:[^=]|$)|\((?:defun|defn|define)\b"
+    ),
+    "markdown": r"#{1,6}[ \t]+\S|```|~~~",
+    "diff": r"diff --git |\+\+\+ |Index: |commit [0-9a-f]{7}",
+}
+_STATEMENTS = frozenset(b"if for while switch catch return else do with case throw new await".split())
+_PATTERNS: dict[str, BytesPattern] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One definition or heading.
+
+    Attributes:
+        line: its number, from 1.
+        depth: how far it is indented, or the level of a heading.
+        text: the line it begins with, cut.
+    """
+
+    line: int
+    depth: int
+    text: str
+
+
+def outline(text: bytes, family: str) -> list[Entry]:
+    """Find the definitions in source code of a family, or the headings if that is `markdown`, all over `text`."""
+    pattern = _PATTERNS.get(family)
+    if pattern is None:
+        pattern = _PATTERNS[family] = compile_bytes(f"^(?:{_DEFINITIONS[family]})[^\\n]*", every_line=True)
+    entries: list[Entry] = []
+    number, counted, fenced = 1, 0, False
+    for match in pattern.finditer(text):
+        raw = match.group()
+        if family == "markdown" and raw.startswith((b"```", b"~~~")):
+            fenced = not fenced
+        elif not fenced and raw.split(None, 1)[0].split(b"(")[0] not in _STATEMENTS:
+            number += text.count(b"\n", counted, match.start())
+            counted = match.start()
+            entries.append(_entry(number, raw, family))
+            if len(entries) > ENTRIES_MAX:
+                break
+    return entries
+
+
+def _entry(number: int, raw: bytes, family: str) -> Entry:
+    text = raw.decode("utf-8", "replace").expandtabs(4)
+    bare = text.strip()
+    depth = len(bare) - len(bare.lstrip("#")) if family == "markdown" else len(text) - len(text.lstrip())
+    if family not in ("markdown", "diff", "markup"):
+        bare = bare.rstrip(" {:=")
+    return Entry(number, depth, bare if len(bare) <= ENTRY_MAX_CHARACTERS else bare[: ENTRY_MAX_CHARACTERS - 1] + "…")
+
+
+def shown(entries: Sequence[Entry], room: Allowance) -> list[str]:
+    """Write an outline within `room`, spread over the whole content: the outermost entries, each with its members.
+
+    Entries look like `120 class Store: __init__ 131, open 140, … 12 more`. If even the outermost do not fit, evenly
+    spaced ones are shown, and how many are not.
+    """
+    groups = _groups(entries)
+    for members in (40, 24, 12, 8, 6, 5, 4, 3, 2, 1, 0):
+        if _LINE_MIN_TOKENS * len(groups) > room.tokens:
+            break
+        lines = [_group(head, inner, members) for head, inner in groups]
+        if len(fitting(lines, room)) == len(lines):
+            return lines
+    lines = [_group(head, inner, 0) for head, inner in groups]
+    low, high = 0, len(lines)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if len(fitting(_spaced(lines, middle), room)) == middle + 1 else (low, middle)
+    return _spaced(lines, low) if low else []
+
+
+def _spaced(lines: list[str], count: int) -> list[str]:
+    picked = [lines[place * len(lines) // count] for place in range(count)]
+    return [*picked, f"… {len(lines) - count:,} more"]
+
+
+def _groups(entries: Sequence[Entry]) -> list[tuple[Entry, list[Entry]]]:
+    """Put deeper entries below the outermost one that precedes them."""
+    top = min((entry.depth for entry in entries), default=0)
+    if top == 1 and sum(1 for entry in entries if entry.depth == 1) == 1 and entries[0].depth == 1:
+        top = 2
+    groups: list[tuple[Entry, list[Entry]]] = []
+    for entry in entries:
+        if entry.depth <= top or not groups:
+            groups.append((entry, []))
+        else:
+            groups[-1][1].append(entry)
+    return groups
+
+
+def _group(head: Entry, inner: list[Entry], members: int) -> str:
+    text = f"{head.line} {head.text}"
+    if not inner:
+        return text
+    depth = min(entry.depth for entry in inner)
+    inner = [entry for entry in inner if entry.depth == depth]
+    if not members:
+        return f"{text} (+{len(inner)})"
+    named = ", ".join(f"{_name(entry.text)} {entry.line}" for entry in inner[:members])
+    return f"{text}: {named}" + (f", … {len(inner) - members} more" if len(inner) > members else "")
+
+
+def _name(text: str) -> str:
+    """Return the name that a definition gives, or the words of a heading."""
+    if text.startswith("#"):
+        return text.lstrip("# ")[:40]
+    before = text.partition("(")[0].split()
+    return before[-1][:40] if before else text[:40]
