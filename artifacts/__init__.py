@@ -1,0 +1,10 @@
+"""The strong-room: every tool's full output, kept in its session's own directory and read a piece at a time."""
+
+from .artifact import Artifact
+from .limits import Limits
+from .records import Source
+from .session import Session
+from .store import Store
+from .writer import Writer
+
+__all__ = ["Artifact", "Limits", "Session", "Source", "Store", "Writer"]

@@ -1,0 +1,290 @@
+"""The two ways to find a pattern: ripgrep in a process of its own, or RE2 in this one where ripgrep is missing.
+
+Both take time linear in the content whatever the pattern is, and neither knows look-around or back-references.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import IO, Any, Protocol
+
+from ..errors import BursarError
+from .artifact import Opened
+from .index import BLOCK
+
+PATTERN_MAX_CHARACTERS = 2000
+
+_OUTPUT_BYTES = 1 << 16
+_MEMORY_BYTES = 1 << 30
+_LINE_MAX_BYTES = 64 * BLOCK
+_OPTIONS = (
+    "--no-config",
+    "--text",
+    "--encoding=none",
+    "--crlf",
+    "--no-filename",
+    "--color=never",
+    "--regex-size-limit=10M",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A match.
+
+    Attributes:
+        line: number of its line, from 1 at the start of the range that is searched.
+        offset: where it begins, in bytes from the start of that range.
+    """
+
+    line: int
+    offset: int
+
+
+class Engine(Protocol):
+    """Searches one range of one content."""
+
+    def hits(self, limit: int) -> list[Hit]:
+        """Return the first matches in order, `limit` at most.
+
+        Raises:
+            BursarError: bad_pattern or search_failed.
+        """
+        ...
+
+    def count(self, *, lines: bool) -> int:
+        """Count all matches, or all lines that have one.
+
+        Raises:
+            BursarError: search_failed.
+        """
+        ...
+
+    def stop(self) -> None:
+        """End a search that runs in another thread; what it returns is worth nothing then."""
+        ...
+
+
+def engine(pattern: str, content: Opened, start: int, end: int) -> Engine:
+    """Choose the engine for the bytes from `start` to before `end`.
+
+    Raises:
+        BursarError: bad_pattern.
+    """
+    if len(pattern) > PATTERN_MAX_CHARACTERS:
+        raise bad_pattern(f"it has more than {PATTERN_MAX_CHARACTERS:,} characters")
+    if not pattern or "\0" in pattern or "\n" in pattern:
+        raise bad_pattern(
+            "it is empty" if not pattern else "it has a line break or NUL, and lines are searched one by one"
+        )
+    program = ripgrep()
+    return _Re2(pattern, content, start, end) if program is None else _Ripgrep(program, pattern, content, start, end)
+
+
+@cache
+def ripgrep() -> str | None:
+    """Return the path of `rg`: the one installed with bursar, or one on the PATH; None if there is neither."""
+    return shutil.which("rg", path=str(Path(sys.executable).parent)) or shutil.which("rg")
+
+
+def bad_pattern(reason: str) -> BursarError:
+    """Refuse a pattern."""
+    return BursarError(
+        "bad_pattern",
+        f"the pattern is not a regular expression that can be searched for: {reason}",
+        "Escape special characters with a backslash, use (?i) to ignore case, and no look-around or back-references",
+    )
+
+
+class _Ripgrep:
+    """Asks for line numbers and offsets only, never for text: a match can be in a line of 200 MB."""
+
+    def __init__(self, program: str, pattern: str, content: Opened, start: int, end: int) -> None:
+        self._program = program
+        self._pattern = pattern
+        self._content = content
+        self._start = start
+        self._end = end
+        self._process: subprocess.Popen[bytes] | None = None
+        self._is_stopped = False
+
+    def hits(self, limit: int) -> list[Hit]:
+        """Return the first matches in order."""
+        found: list[Hit] = []
+        # With a limit of one column each match is shown as its place and a remark.
+        with self._output("--line-number", "--byte-offset", "--only-matching", "--max-columns=1") as output:
+            for row in _rows(output):
+                line, offset, _ = row.split(b":", 2)
+                found.append(Hit(int(line), int(offset)))
+                if len(found) == limit:
+                    self._kill()
+                    break
+        return found
+
+    def count(self, *, lines: bool) -> int:
+        """Count all matches, or all lines that have one."""
+        with self._output("--count" if lines else "--count-matches") as output:
+            return int(output.read() or b"0")
+
+    def stop(self) -> None:
+        """Kill it."""
+        self._is_stopped = True
+        self._kill()
+
+    def _kill(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+
+    @contextmanager
+    def _output(self, *options: str) -> Generator[IO[bytes]]:
+        """Run ripgrep on the range; a range that ends before the file does is fed through a pipe."""
+        is_fed = self._end < os.fstat(self._content.descriptor).st_size
+        os.lseek(self._content.descriptor, self._start, os.SEEK_SET)
+        process = subprocess.Popen(
+            [self._program, *_OPTIONS, *options, "-e", self._pattern, "-"],
+            stdin=subprocess.PIPE if is_fed else self._content.descriptor,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            bufsize=0,
+        )
+        self._process = process
+        if self._is_stopped:
+            process.kill()
+        _limit_memory(process.pid)
+        feeder = threading.Thread(target=self._feed, args=(process.stdin,), daemon=True) if process.stdin else None
+        with process:
+            try:
+                if feeder is not None:
+                    feeder.start()
+                if process.stdout is not None:
+                    yield process.stdout
+            except BaseException:
+                process.kill()
+                raise
+            said = process.stderr.read() if process.stderr is not None else b""
+            if feeder is not None:
+                feeder.join()
+        _judge(process.returncode, said)
+
+    def _feed(self, pipe: IO[bytes]) -> None:
+        with suppress(OSError, ValueError), pipe:
+            position = self._start
+            while position < self._end and (block := self._content.read(position, min(BLOCK, self._end - position))):
+                view = memoryview(block)
+                while view:
+                    view = view[pipe.write(view) :]
+                position += len(block)
+
+
+def _rows(output: IO[bytes]) -> Iterator[bytes]:
+    rest = b""
+    while block := output.read(_OUTPUT_BYTES):
+        *rows, rest = (rest + block).split(b"\n")
+        yield from rows
+
+
+def _judge(code: int, said: bytes) -> None:
+    """Raise if ripgrep failed; killed is no failure."""
+    if code in {0, 1} or (code < 0 and not said) or (sys.platform == "win32" and not said):
+        return
+    text = said.decode("utf-8", "replace")
+    reasons = [line for line in text.splitlines() if line.startswith(("error: ", "rg: "))]
+    reason = reasons[-1].removeprefix("error: ").removeprefix("rg: ") if reasons else f"ripgrep ended with {code}"
+    if "memory" in text or "os error" in text:
+        raise BursarError(
+            "search_failed", f"the search broke off: {reason}", "Search a smaller range with lines or bytes"
+        )
+    raise bad_pattern(reason)
+
+
+if sys.platform == "linux":
+    import resource
+
+    def _limit_memory(pid: int) -> None:
+        """Keep a line of gigabytes from filling the memory."""
+        with suppress(OSError):
+            resource.prlimit(pid, resource.RLIMIT_DATA, (_MEMORY_BYTES, _MEMORY_BYTES))
+
+else:
+
+    def _limit_memory(pid: int) -> None:
+        """Only Linux can limit another process."""
+
+
+class _Re2:
+    """Searches whole lines, some megabytes at a time; of a longer line it sees stretches of 64 MiB."""
+
+    def __init__(self, pattern: str, content: Opened, start: int, end: int) -> None:
+        self._pattern = _compiled(pattern)
+        self._content = content
+        self._start = start
+        self._end = end
+        self._is_stopped = False
+
+    def hits(self, limit: int) -> list[Hit]:
+        """Return the first matches in order."""
+        found: list[Hit] = []
+        for hit in self._all():
+            found.append(hit)
+            if len(found) == limit:
+                break
+        return found
+
+    def count(self, *, lines: bool) -> int:
+        """Count all matches, or all lines that have one."""
+        found = (hit.line if lines else hit.offset for hit in self._all())
+        total, last = 0, -1
+        for place in found:
+            total += place != last
+            last = place
+        return total
+
+    def stop(self) -> None:
+        """Stop at the next stretch."""
+        self._is_stopped = True
+
+    def _all(self) -> Iterator[Hit]:
+        line = 1
+        for position, text in self._stretches():
+            counted = 0
+            for match in self._pattern.finditer(text):
+                at: int = match.start()
+                if at == len(text) and text.endswith(b"\n"):
+                    continue  # behind the last line break is no line
+                line += text.count(b"\n", counted, at)
+                counted = at
+                yield Hit(line, position - self._start + at)
+            line += text.count(b"\n", counted)
+
+    def _stretches(self) -> Iterator[tuple[int, bytes]]:
+        position, text = self._start, b""
+        while not self._is_stopped:
+            behind = position + len(text)
+            block = self._content.read(behind, min(4 * BLOCK, self._end - behind)) if behind < self._end else b""
+            text += block
+            cut = len(text) if not block or len(text) >= _LINE_MAX_BYTES else text.rfind(b"\n") + 1
+            if cut:
+                yield position, text[:cut]
+            position, text = position + cut, text[cut:]
+            if not block:
+                return
+
+
+def _compiled(pattern: str) -> Any:  # noqa: ANN401 - the library has no types
+    re2: Any = import_module("re2")
+    options: Any = re2.Options()
+    options.never_nl = True
+    options.log_errors = False
+    options.max_mem = 64 << 20
+    try:
+        return re2.compile(f"(?m:{pattern})", options)
+    except re2.error as error:
+        raise bad_pattern(str(error.args[0] if error.args else error)) from error

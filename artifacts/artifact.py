@@ -1,0 +1,229 @@
+"""An artifact as a reader sees it: facts that do not change, and the content at any offset."""
+
+import os
+import stat
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from . import refusals
+from .folder import read_at
+from .index import LineIndex, Progress
+from .records import Fact, Record, Source, State
+
+if TYPE_CHECKING:
+    from ..budget.notable import Notables
+
+Opener = Callable[[str], int]
+"""Opens a local file for reading by the rules for files, and returns a descriptor that the caller closes."""
+
+
+class Home(Protocol):
+    """What an artifact needs of its session."""
+
+    handle: str
+
+    @property
+    def directory(self) -> Path:
+        """Where its files lie."""
+        ...
+
+    def open_content(self, name: str) -> int:
+        """Open a content file."""
+        ...
+
+    def check_content(self, record: Record, descriptor: int) -> bool:
+        """Tell whether an open content is what was recorded."""
+        ...
+
+    def index_of(self, artifact: "Artifact") -> LineIndex:
+        """Return the line index of an artifact, as far as it is known."""
+        ...
+
+    def keep_index(self, artifact: "Artifact", index: LineIndex) -> None:
+        """Keep an index that was completed."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """One stored output, or a reference to a large local file, as it was when this view was taken.
+
+    It is a `budget.content.Content`: `size` and `read`.
+    """
+
+    record: Record
+    _home: Home = field(repr=False)
+    _opener: Opener | None = field(default=None, repr=False)
+
+    @property
+    def id(self) -> str:
+        """Its name within the session, such as `a7`."""
+        return self.record.id
+
+    @property
+    def ref(self) -> str:
+        """Its self-contained name, `<handle>/a7`: readable wherever the handle is accepted."""
+        return f"{self._home.handle}/{self.record.id}"
+
+    @property
+    def path(self) -> str:
+        """Where the content lies: its own file, or the local file that it refers to."""
+        source = self.record.source
+        if self.is_reference and source is not None:
+            return source.path
+        return str(self._home.directory / self.record.content)
+
+    @property
+    def size(self) -> int:
+        """Length in bytes; of a live artifact, at the time of this view."""
+        return self.record.size
+
+    @property
+    def lines(self) -> int | None:
+        """Number of lines, an unfinished last one included; None if nobody counted them yet."""
+        return self.record.lines
+
+    @property
+    def sha256(self) -> str:
+        """Hash of the content in hexadecimal; empty while live, for references, and for what a crash left."""
+        return self.record.sha256
+
+    @property
+    def state(self) -> State:
+        """`whole`, `live` or `partial`."""
+        return self.record.state
+
+    @property
+    def tool(self) -> str:
+        """The tool that made it."""
+        return self.record.tool
+
+    @property
+    def did(self) -> str:
+        """What was done, in one line."""
+        return self.record.did
+
+    @property
+    def created(self) -> float:
+        """When it was stored, in seconds since 1970."""
+        return self.record.created
+
+    @property
+    def facts(self) -> Mapping[str, Fact]:
+        """Short values that the tool noted when it was done, such as an exit code."""
+        return self.record.facts
+
+    @property
+    def notable(self) -> "Notables | None":
+        """Lines that stand out; None if nobody looked. Complete only if `watched_bytes` is the size."""
+        return self.record.notable
+
+    @property
+    def watched_bytes(self) -> int:
+        """How many bytes, at the beginning and the end, `notable` was found in."""
+        return self.record.watched_bytes
+
+    @property
+    def source(self) -> Source | None:
+        """The local file that the content was read from, or that it refers to."""
+        return self.record.source
+
+    @property
+    def is_reference(self) -> bool:
+        """Whether the content is not stored but read from its source."""
+        return not self.record.content
+
+    def read(self, offset: int, length: int) -> bytes:
+        """Return up to `length` bytes from `offset`; fewer only at the end.
+
+        Raises:
+            BursarError: damaged, source_changed or unknown_artifact.
+        """
+        with self.opened() as content:
+            return content.read(offset, length)
+
+    @contextmanager
+    def opened(self) -> "Generator[Opened]":
+        """Hold the content open for many reads; what is open stays readable whatever happens to its name.
+
+        Raises:
+            BursarError: damaged, source_changed or unknown_artifact; from the opener whatever it refuses with.
+        """
+        descriptor = self._open_source() if self.is_reference else self._open_content()
+        try:
+            yield Opened(self.size, descriptor)
+        finally:
+            os.close(descriptor)
+
+    def index(self) -> LineIndex:
+        """Return the line index as far as it is known; using it may extend it."""
+        return self._home.index_of(self)
+
+    def keep_index(self, index: LineIndex) -> None:
+        """Keep an index for the next readers, if it was completed."""
+        self._home.keep_index(self, index)
+
+    def count_lines(self, progress: Progress | None = None) -> int:
+        """Count the lines if nobody did; reads all of a content that was never indexed, so call it in a thread."""
+        if self.lines is not None:
+            return self.lines
+        index = self.index()
+        with self.opened() as content:
+            total = index.lines(content, progress)
+        self.keep_index(index)
+        return total
+
+    def _open_content(self) -> int:
+        try:
+            descriptor = self._home.open_content(self.record.content)
+        except OSError as error:
+            raise refusals.unknown_artifact() from error
+        if not self._home.check_content(self.record, descriptor):
+            os.close(descriptor)
+            raise refusals.damaged(self.ref)
+        return descriptor
+
+    def _open_source(self) -> int:
+        source = self.record.source
+        if source is None or self._opener is None:
+            raise refusals.unknown_artifact()
+        descriptor = self._opener(source.path)
+        try:
+            _check_source(source, os.fstat(descriptor))
+        except BaseException:
+            os.close(descriptor)
+            raise
+        return descriptor
+
+
+class Opened:
+    """A content held open, cut off at the size that its artifact has."""
+
+    def __init__(self, size: int, descriptor: int) -> None:
+        self._size = size
+        self.descriptor = descriptor
+
+    @property
+    def size(self) -> int:
+        """Length in bytes."""
+        return self._size
+
+    def read(self, offset: int, length: int) -> bytes:
+        """Return up to `length` bytes from `offset`; fewer only at the end."""
+        length = min(length, self._size - offset)
+        return read_at(self.descriptor, offset, length) if length > 0 else b""
+
+
+def _check_source(source: Source, found: os.stat_result) -> None:
+    what = ""
+    if found.st_ino != source.inode or found.st_dev != source.device or not stat.S_ISREG(found.st_mode):
+        what = "another file has its name"
+    elif found.st_size != source.size:
+        what = f"{source.size:,} bytes then, {found.st_size:,} now"
+    elif found.st_mtime_ns != source.mtime_ns:
+        what = "written to since"
+    if what:
+        raise refusals.source_changed(source.path, what)

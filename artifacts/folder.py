@@ -1,0 +1,266 @@
+"""A private directory, held open by descriptor so that what was checked is what is used; by path on Windows."""
+
+import os
+import stat
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from ..errors import BursarError
+
+_FLAGS: int = (
+    getattr(os, "O_CLOEXEC", 0)
+    | getattr(os, "O_NOFOLLOW", 0)
+    | getattr(os, "O_NOCTTY", 0)
+    | getattr(os, "O_BINARY", 0)
+    | getattr(os, "O_NOINHERIT", 0)
+)
+_DIRECTORY: int = getattr(os, "O_DIRECTORY", 0)
+_BY_DESCRIPTOR = bool(_DIRECTORY) and os.open in os.supports_dir_fd
+_NAMELESS: int = getattr(os, "O_TMPFILE", 0)
+
+READ = os.O_RDONLY | _FLAGS
+CREATE = os.O_RDWR | os.O_CREAT | os.O_EXCL | _FLAGS
+APPEND = os.O_APPEND
+TEMPORARY = ".new-"
+
+
+class Folder:
+    """A directory of ours: mode 0700, its files 0600, whatever the umask; nothing in it is reached through a link.
+
+    Every method raises OSError as the system does.
+    """
+
+    def __init__(self, path: Path, descriptor: int | None) -> None:
+        self.path = path
+        self._descriptor = descriptor
+        self._close: Callable[[int], None] = os.close  # the module may be gone when the interpreter ends
+
+    @classmethod
+    def root(cls, path: Path) -> "Folder":
+        """Open a directory by its path, made with all its parents if missing.
+
+        Raises:
+            BursarError: it is a link, somebody else's, or shared by everybody.
+        """
+        path = Path(os.path.abspath(path))  # noqa: PTH100 - links are not to be resolved
+        for level in [*reversed(path.parents), path]:
+            _make(level, None)
+        return cls._opened(path, str(path), None)
+
+    def child(self, name: str, *, create: bool = False) -> "Folder":
+        """Open a directory in this one.
+
+        Raises:
+            FileExistsError: it is to be created and exists.
+        """
+        if create and not _make(Path(self._name(name)), self._descriptor):
+            raise FileExistsError(name)
+        return self._opened(self.path / name, self._name(name), self._descriptor)
+
+    @classmethod
+    def _opened(cls, path: Path, name: str, at: int | None) -> "Folder":
+        if not _BY_DESCRIPTOR:
+            os.stat(name)  # noqa: PTH116 - must exist
+            return cls(path, None)
+        try:
+            descriptor = os.open(name, READ | _DIRECTORY, dir_fd=at)
+        except OSError as error:
+            if at is None:
+                raise _refused(path, f"it cannot be opened as a directory: {error.strerror}") from error
+            raise
+        try:
+            _heal(descriptor, path)
+        except BaseException:
+            os.close(descriptor)
+            raise
+        return cls(path, descriptor)
+
+    def open(self, name: str, flags: int = READ) -> int:
+        """Open a file; a new one is ours alone."""
+        descriptor = os.open(self._name(name), flags | _FLAGS, 0o600, dir_fd=self._descriptor)
+        if flags & os.O_CREAT:
+            _make_private(descriptor)
+        return descriptor
+
+    def nameless(self) -> int | None:
+        """Open a file that vanishes with its descriptor unless it is given a name; None where that is impossible."""
+        if not _names_can_be_given():
+            return None
+        try:
+            descriptor = os.open(".", os.O_RDWR | _NAMELESS | APPEND | _FLAGS, 0o600, dir_fd=self._descriptor)
+        except (IsADirectoryError, FileNotFoundError, NotImplementedError):
+            return None
+        except OSError as error:
+            if error.errno in _UNSUPPORTED:
+                return None
+            raise
+        _make_private(descriptor)
+        return descriptor
+
+    def name(self, descriptor: int, name: str) -> None:
+        """Give a nameless file its name, which nobody may have."""
+        os.link(f"/proc/self/fd/{descriptor}", name, dst_dir_fd=self._descriptor, follow_symlinks=True)
+
+    def temporary(self) -> tuple[int, str]:
+        """Open a new file under a name that says it is not finished."""
+        name = TEMPORARY + os.urandom(9).hex()
+        return self.open(name, CREATE | APPEND), name
+
+    def rename(self, name: str, to: str) -> None:
+        """Give a file another name; what had it before is gone, in one step."""
+        os.replace(self._name(name), self._name(to), src_dir_fd=self._descriptor, dst_dir_fd=self._descriptor)
+
+    def remove(self, name: str) -> None:
+        """Remove a file if it is there and can be."""
+        with suppress(OSError):
+            os.unlink(self._name(name), dir_fd=self._descriptor)
+
+    def remove_folder(self, name: str) -> None:
+        """Remove an empty directory."""
+        os.rmdir(self._name(name), dir_fd=self._descriptor)
+
+    def replace(self, name: str, data: bytes, *, sync: bool = False) -> None:
+        """Write a whole file in one step: others see the old one or the new one."""
+        descriptor, temporary = self.temporary()
+        try:
+            try:
+                write(descriptor, data)
+                if sync:
+                    os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+            self.rename(temporary, name)
+        except BaseException:
+            self.remove(temporary)
+            raise
+
+    def contents(self, name: str) -> bytes:
+        """Read a small file whole."""
+        descriptor = self.open(name)
+        try:
+            found = os.fstat(descriptor)
+            if not stat.S_ISREG(found.st_mode):
+                raise FileNotFoundError(name)
+            return os.read(descriptor, found.st_size + 1)
+        finally:
+            os.close(descriptor)
+
+    def entries(self) -> "Iterator[os.DirEntry[str]]":
+        """List what is in it; an entry tells its status only until the next one is asked for."""
+        if self._descriptor is None:
+            with os.scandir(self.path) as found:
+                yield from found
+            return
+        # A descriptor of its own has a place in the listing that no other thread moves.
+        own = os.open(".", READ | _DIRECTORY, dir_fd=self._descriptor)
+        try:
+            with os.scandir(own) as found:
+                yield from found
+        finally:
+            os.close(own)
+
+    def touch(self, name: str) -> None:
+        """Set a file's time of modification to now."""
+        os.utime(self._name(name), dir_fd=self._descriptor)
+
+    def sync(self) -> None:
+        """Wait until the names in it are on the disk."""
+        if self._descriptor is not None:
+            os.fsync(self._descriptor)
+
+    def close(self) -> None:
+        """Let go of it; does nothing the second time."""
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
+            self._close(descriptor)
+
+    def __del__(self) -> None:
+        self.close()
+
+    def _name(self, name: str) -> str:
+        return name if self._descriptor is not None else str(self.path / name)
+
+
+def write(descriptor: int, data: bytes | memoryview) -> None:
+    """Write all of it."""
+    written = os.write(descriptor, data)
+    while written < len(data):
+        written += os.write(descriptor, memoryview(data)[written:])
+
+
+def read_at(descriptor: int, offset: int, length: int) -> bytes:
+    """Read up to `length` bytes from `offset`; fewer only at the end of the file."""
+    data = _pread(descriptor, length, offset)
+    if len(data) in {0, length}:
+        return data
+    parts = [data]
+    missing = length - len(data)
+    while missing and (data := _pread(descriptor, missing, offset + length - missing)):
+        parts.append(data)
+        missing -= len(data)
+    return b"".join(parts)
+
+
+if sys.platform == "win32":
+    _UNSUPPORTED: set[int] = set()
+
+    def _pread(descriptor: int, length: int, offset: int) -> bytes:
+        os.lseek(descriptor, offset, os.SEEK_SET)
+        return os.read(descriptor, length)
+
+    def _make_private(descriptor: int) -> None:
+        """Files are private there by the permissions they inherit from the user's directory."""
+
+    def _heal(descriptor: int, path: Path) -> None:
+        """Directories are private there by the permissions of the user's directory."""
+
+else:
+    import errno
+
+    _UNSUPPORTED = {errno.EOPNOTSUPP, errno.EINVAL}
+    _pread = os.pread
+
+    def _make_private(descriptor: int) -> None:
+        os.fchmod(descriptor, 0o600)
+
+    def _heal(descriptor: int, path: Path) -> None:
+        found = os.fstat(descriptor)
+        if found.st_uid != os.geteuid():
+            raise _refused(path, "it belongs to another user")
+        if found.st_mode & stat.S_ISVTX:
+            raise _refused(path, "it is a directory that everybody shares")
+        if stat.S_IMODE(found.st_mode) != 0o700:
+            os.fchmod(descriptor, 0o700)
+
+
+def _make(path: Path, at: int | None) -> bool:
+    try:
+        os.mkdir(path, 0o700, dir_fd=at)
+    except FileExistsError:
+        return False
+    except OSError:
+        if at is None and path.is_dir():
+            return False  # "/" and the like on a read-only file system
+        raise
+    if _BY_DESCRIPTOR:
+        os.chmod(path, 0o700, dir_fd=at)
+    return True
+
+
+def _refused(path: Path, why: str) -> BursarError:
+    return BursarError(
+        "data_directory_refused",
+        f"{path} cannot hold the artifacts: {why}",
+        "Give a directory of your own with --data-dir, by its real path",
+    )
+
+
+_can_name: list[bool] = []
+
+
+def _names_can_be_given() -> bool:
+    if not _can_name:
+        _can_name.append(bool(_NAMELESS) and _BY_DESCRIPTOR and Path("/proc/self/fd").is_dir())
+    return _can_name[0]

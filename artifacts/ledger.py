@@ -1,0 +1,178 @@
+"""The records of one session on disk: gives out ids, enters artifacts, reads what is there.
+
+An id is taken by creating `aN.json` exclusively, which holds between processes. All of the record but its last byte
+goes in, the content gets its final name, and the last byte follows. No prefix of a record reads as one, so an artifact
+exists from that byte on, and a crash before leaves a number that is never used.
+"""
+
+import os
+import stat
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+
+from . import locks, records
+from .folder import APPEND, CREATE, READ, Folder, write
+from .records import Record, Source
+
+Name = Callable[[str], None]
+"""Gives a content its final name."""
+
+
+class Ledger:
+    """Safe for threads and for several processes on one directory."""
+
+    def __init__(self, folder: Folder, *, fsync: bool) -> None:
+        self.folder = folder
+        self.fsync = fsync
+        self._lock = threading.Lock()
+        self._last = -1
+        self._settled: dict[str, Record] = {}
+        self._by_content: dict[tuple[str, int], str] = {}
+        self._by_source: dict[Source, str] = {}
+        self._has_looked = False
+
+    def enter(self, label: str, name_content: Name | None, record: Callable[[str, str], Record]) -> Record:
+        """Make an artifact exist under the next free id.
+
+        Args:
+            label: end of the content's file name.
+            name_content: gives the content its final name; None for an artifact without a content file.
+            record: makes the record from id and content name.
+
+        Raises:
+            OSError: nothing was entered.
+        """
+        artifact, descriptor = self._reserve()
+        content = f"{artifact}-{label}" if name_content is not None else ""
+        try:
+            try:
+                entered = record(artifact, content)
+                line = entered.dumps()
+                write(descriptor, line[:-1])  # a full disk shows here, while nothing else has happened
+                if name_content is not None:
+                    name_content(content)
+                write(descriptor, line[-1:])
+                if self.fsync:
+                    os.fsync(descriptor)
+                    self.folder.sync()
+            finally:
+                os.close(descriptor)
+        except BaseException:
+            self.folder.remove(f"{artifact}.json")
+            if content:
+                self.folder.remove(content)
+            raise
+        self._keep(entered)
+        return entered
+
+    def amend(self, record: Record) -> None:
+        """Put a record in the place of the one with its id.
+
+        Raises:
+            OSError: the old one still stands.
+        """
+        self.folder.replace(f"{record.id}.json", record.dumps(), sync=self.fsync)
+        self._keep(record)
+
+    def strike(self, record: Record) -> None:
+        """Let an artifact cease to exist."""
+        self._settled.pop(record.id, None)
+        for name in (f"{record.id}.json", record.content, f"{record.id}.idx"):
+            if name:
+                self.folder.remove(name)
+
+    def find(self, artifact: str) -> Record | None:
+        """Read one record as it is now."""
+        if (known := self._settled.get(artifact)) is not None:
+            return known
+        try:
+            record = records.loads(artifact, self.folder.contents(f"{artifact}.json"))
+        except OSError:
+            return None
+        if record is None:
+            return None
+        if record.state == "live":
+            return self._as_it_is(record)
+        self._keep(record)
+        return record
+
+    def all(self) -> list[Record]:
+        """Read all records, by id."""
+        names = [entry.name[:-5] for entry in self.folder.entries() if entry.name.endswith(".json")]
+        ids = sorted((name for name in names if records.ID.fullmatch(name)), key=records.number)
+        return [record for artifact in ids if (record := self.find(artifact)) is not None]
+
+    def stored_bytes(self) -> int:
+        """Add up the sizes of all files."""
+        total = 0
+        for entry in self.folder.entries():
+            with suppress(OSError):
+                total += entry.stat(follow_symlinks=False).st_size
+        return total
+
+    def with_content(self, sha256: str, size: int) -> Record | None:
+        """Return the first whole artifact with a content, as far as this process knows."""
+        self._look()
+        return self._settled.get(self._by_content.get((sha256, size), ""))
+
+    def with_source(self, source: Source) -> Record | None:
+        """Return the last whole artifact made from a source, as far as this process knows."""
+        self._look()
+        return self._settled.get(self._by_source.get(source, ""))
+
+    def _look(self) -> None:
+        if not self._has_looked:
+            self._has_looked = True
+            self.all()
+
+    def _keep(self, record: Record) -> None:
+        if record.state == "live":
+            return
+        self._settled[record.id] = record
+        if record.state == "whole":
+            if record.sha256:
+                self._by_content.setdefault((record.sha256, record.size), record.id)
+            if record.source is not None:
+                self._by_source[record.source] = record.id
+
+    def _as_it_is(self, record: Record) -> Record:
+        """Bring a live record up to date: its size, and whether its writer, who holds a lock, is still there."""
+        try:
+            descriptor = self.folder.open(record.content, READ)
+        except OSError:
+            return record
+        try:
+            live = locks.is_claimed(descriptor)
+            found = os.fstat(descriptor)
+        finally:
+            os.close(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            return record
+        if not live:
+            # Between reading the record and looking at the lock, the writer may have finished.
+            with suppress(OSError):
+                again = records.loads(record.id, self.folder.contents(f"{record.id}.json"))
+                if again is not None and again.state != "live":
+                    self._keep(again)
+                    return again
+        return replace(record, size=found.st_size, state="live" if live else "partial", mtime_ns=found.st_mtime_ns)
+
+    def _reserve(self) -> tuple[str, int]:
+        with self._lock:
+            if self._last < 0:
+                self._last = self._highest()
+            while True:
+                artifact = f"a{self._last + 1}"
+                try:
+                    descriptor = self.folder.open(f"{artifact}.json", CREATE | APPEND)
+                except FileExistsError:
+                    self._last = max(self._last + 1, self._highest())  # another process was here
+                    continue
+                self._last += 1
+                return artifact, descriptor
+
+    def _highest(self) -> int:
+        names = (entry.name.partition(".")[0].partition("-")[0] for entry in self.folder.entries())
+        return max((records.number(name) for name in names if records.ID.fullmatch(name)), default=0)

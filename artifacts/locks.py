@@ -1,0 +1,69 @@
+"""Locks that end with their process, however it ends: who uses a session, who writes an artifact."""
+
+import os
+import sys
+
+if sys.platform == "win32":
+    import msvcrt
+
+    _FAR = 1 << 40  # locks are mandatory there: one byte that no content reaches
+
+    def share(descriptor: int) -> None:
+        """Mark as used, together with others."""
+
+    def claim(descriptor: int) -> bool:
+        """Take for oneself if nobody else has it; do not wait."""
+        os.lseek(descriptor, _FAR, os.SEEK_SET)
+        try:
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        return True
+
+    def release(descriptor: int) -> None:
+        """Give back what was taken."""
+        os.lseek(descriptor, _FAR, os.SEEK_SET)
+        try:
+            msvcrt.locking(descriptor, msvcrt.LK_UNLCK, 1)
+        except OSError:
+            return
+
+    def is_claimed(descriptor: int) -> bool:
+        """Tell whether somebody took it for himself."""
+        if claim(descriptor):
+            release(descriptor)
+            return False
+        return True
+
+else:
+    import fcntl
+
+    def share(descriptor: int) -> None:
+        """Mark as used, together with others; waits while it is being swept."""
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH)
+        except OSError:
+            return  # a file system without locks: `claim` fails there too, so nothing is ever swept
+
+    def claim(descriptor: int) -> bool:
+        """Take for oneself if nobody else has it; do not wait."""
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return False
+        return True
+
+    def release(descriptor: int) -> None:
+        """Give back what was taken, also where a forked child still holds the descriptor."""
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
+
+    def is_claimed(descriptor: int) -> bool:
+        """Tell whether somebody took it for himself."""
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
+        return False

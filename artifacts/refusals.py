@@ -1,0 +1,69 @@
+"""The store's errors, each worded once."""
+
+import errno
+
+from ..errors import BursarError
+
+FULL = {errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC), errno.EFBIG}
+"""Numbers of the system's errors that mean there is no room."""
+
+
+def unknown_session() -> BursarError:
+    """Refuse a handle; one wording for malformed, unknown, expired and somebody else's."""
+    return BursarError(
+        "unknown_session",
+        "there is no such session, or it has expired",
+        "Leave the session out to start a new one",
+    )
+
+
+def unknown_artifact() -> BursarError:
+    """Refuse a reference; one wording for malformed, unknown, expired and somebody else's."""
+    return BursarError(
+        "unknown_artifact",
+        "there is no such artifact in this session, or it has expired",
+        "List the artifacts with read_artifact() and use a reference from there",
+    )
+
+
+def damaged(reference: str) -> BursarError:
+    """Refuse a content that is not what was stored."""
+    return BursarError(
+        "damaged",
+        f"the content of {reference} is no longer what was stored",
+        "Run the call that made it again",
+    )
+
+
+def source_changed(path: str, what: str) -> BursarError:
+    """Refuse a reference whose file is another one by now."""
+    return BursarError(
+        "source_changed",
+        f"{path} is no longer the file that was read ({what})",
+        "Read it again with read_file for a new reference",
+    )
+
+
+def quota(limit_bytes: int) -> BursarError:
+    """Refuse to store more in a session."""
+    return BursarError(
+        "quota",
+        f"this session's artifacts would exceed {limit_bytes:,} bytes",
+        "Work on in a new session, or raise the limit",
+    )
+
+
+def from_os(error: OSError, doing: str) -> BursarError:
+    """Tell a failure of the disk: whether it is full, and what could not be done."""
+    reason = error.strerror or type(error).__name__
+    if error.errno in FULL:
+        return BursarError(
+            "disk_full",
+            f"no room to store {doing} ({reason})",
+            "Free some space on the disk of the data directory; what was stored before is untouched",
+        )
+    return BursarError(
+        "store_failed",
+        f"could not store {doing} ({reason})",
+        "Check that the data directory exists and can be written",
+    )

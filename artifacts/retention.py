@@ -1,0 +1,140 @@
+"""Removes sessions by age and by size: the longest unused first, never one in use, whatever the clock says."""
+
+import os
+import re
+import sys
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+
+from . import locks, records
+from .folder import TEMPORARY, Folder
+from .limits import Limits
+
+_SESSION = re.compile(r"[a-z2-7]{12}", re.ASCII)
+_GONE = ".gone-"
+_LOCK = "lock"
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """What a sweep removed.
+
+    Attributes:
+        sessions: number of sessions.
+        bytes: their size.
+    """
+
+    sessions: int = 0
+    bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    name: str
+    used: float
+    size: int
+
+
+def sweep(root: Folder, limits: Limits, now: float) -> Swept:
+    """Remove sessions that were idle too long, then more of them until the rest is small enough."""
+    for name in [entry.name for entry in root.entries()]:
+        if name.startswith(_GONE):  # a sweep was interrupted
+            _remove_tree(root, name)
+    found = sorted(_sessions(root), key=lambda session: session.used)
+    total = sum(session.size for session in found)
+    sessions = removed = 0
+    for session in found:
+        idle_s = now - session.used
+        too_old = idle_s > limits.idle_s
+        too_much = total - removed > limits.total_bytes and abs(idle_s) > limits.settle_s
+        if (too_old or too_much) and _remove(root, session):
+            sessions += 1
+            removed += session.size
+        elif idle_s > limits.settle_s:
+            _tidy(root, session.name)
+    return Swept(sessions, removed)
+
+
+def _sessions(root: Folder) -> list[_Found]:
+    found: list[_Found] = []
+    for entry in root.entries():
+        if not _SESSION.fullmatch(entry.name) or not entry.is_dir(follow_symlinks=False):
+            continue
+        with suppress(OSError):
+            used = entry.stat(follow_symlinks=False).st_mtime
+            size = 0
+            folder = root.child(entry.name)
+            for file in folder.entries():
+                status = file.stat(follow_symlinks=False)
+                size += status.st_size
+                if file.name == _LOCK:
+                    used = max(used, status.st_mtime)
+            folder.close()
+            found.append(_Found(entry.name, used, size))
+    return found
+
+
+def _remove(root: Folder, session: _Found) -> bool:
+    """Remove a session unless it is in use; renamed first, so that it is gone in one step."""
+    with suppress(OSError), ExitStack() as held:
+        folder = root.child(session.name)
+        held.callback(folder.close)
+        lock = _claim(folder)
+        if lock is None:
+            return False
+        held.callback(os.close, lock)
+        if os.fstat(lock).st_mtime > session.used:
+            return False
+        gone = _GONE + os.urandom(6).hex()
+        if sys.platform == "win32":  # where a directory with an open file in it, ours or a user's, keeps its name
+            held.close()
+        root.rename(session.name, gone)
+        _remove_tree(root, gone)  # whoever waits for the lock meanwhile finds no session behind it
+        return True
+    return False
+
+
+def _tidy(root: Folder, name: str) -> None:
+    """Remove what a crash left of artifacts that never came to exist, from a session that nobody uses."""
+    with suppress(OSError):
+        folder = root.child(name)
+        lock = _claim(folder)
+        if lock is None:
+            return
+        try:
+            names = {entry.name for entry in folder.entries()}
+            for file in names:
+                artifact = file.partition("-")[0]
+                stray = records.ID.fullmatch(artifact) and file != artifact and not _has_record(folder, artifact, names)
+                if stray or file.startswith(TEMPORARY):
+                    folder.remove(file)
+        finally:
+            os.close(lock)
+            folder.close()
+
+
+def _has_record(folder: Folder, artifact: str, names: set[str]) -> bool:
+    record = f"{artifact}.json"
+    return record in names and records.loads(artifact, folder.contents(record)) is not None
+
+
+def _claim(folder: Folder) -> int | None:
+    """Lock a session against use; None if it is in use."""
+    try:
+        lock = folder.open(_LOCK, os.O_RDWR)
+    except FileNotFoundError:  # its making was interrupted
+        lock = folder.open(_LOCK, os.O_RDWR | os.O_CREAT)
+    if locks.claim(lock):
+        return lock
+    os.close(lock)
+    return None
+
+
+def _remove_tree(root: Folder, name: str) -> None:
+    """Remove a directory of ours and the files in it; there are no directories in it."""
+    with suppress(OSError):
+        folder = root.child(name)
+        for file in [entry.name for entry in folder.entries()]:
+            folder.remove(file)
+        folder.close()
+        root.remove_folder(name)

@@ -1,0 +1,306 @@
+"""A session: a directory of artifacts that belong together and to one owner."""
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from hashlib import sha256
+from pathlib import Path
+
+from ..errors import BursarError
+from . import index, locks, records, refusals
+from .artifact import Artifact, Opener
+from .folder import Folder, read_at
+from .index import BLOCK, LineIndex
+from .ledger import Ledger
+from .limits import Limits
+from .records import Fact, Record, Source
+from .writer import Writer
+
+HANDLE_PREFIX = "ses_"
+LOCK = "lock"
+
+_TOUCH_EVERY_S = 60.0
+_INDEXES_MAX = 16
+_NEIGHBOURS_MAX = 4
+
+Attach = Callable[[str, str], "Session"]
+"""Attaches to a session by (handle, owner)."""
+
+
+class Session:
+    """Open while this object is: the store never sweeps it. Made by `Store.create` and `Store.attach` only.
+
+    Attributes:
+        handle: the key to it, `ses_` and 22 characters; shown to nobody but its owner.
+        owner: whom it belongs to.
+        ledger: its records; for the writers of this room.
+    """
+
+    def __init__(self, handle: str, owner: str, folder: Folder, lock: int, limits: Limits, attach: Attach) -> None:
+        self.handle = handle
+        self.owner = owner
+        self.ledger = Ledger(folder, fsync=limits.fsync)
+        self._folder = folder
+        self._lock: int | None = lock
+        self._limits = limits
+        self._attach = attach
+        self._neighbours: dict[str, Session] = {}
+        self._indexes: dict[str, LineIndex] = {}
+        self._checked: set[tuple[str, int, int]] = set()
+        self._used: int | None = None
+        self._touched = time.monotonic()
+        self._close: Callable[[int], None] = os.close
+
+    @property
+    def directory(self) -> Path:
+        """Where its artifacts lie; private to the user."""
+        return self._folder.path
+
+    def writer(self, *, tool: str, did: str, label: str = "output") -> Writer:
+        """Open an artifact to stream content into.
+
+        Args:
+            tool: name of the tool that makes it.
+            did: what is done, in one line.
+            label: end of the content's file name, such as `terminal.log`.
+
+        Raises:
+            BursarError: disk_full or store_failed.
+        """
+        self._touch()
+        return Writer(self, tool=tool, did=did, label=records.label(label))
+
+    def refer(
+        self,
+        path: str,
+        found: os.stat_result,
+        *,
+        tool: str,
+        did: str,
+        opener: Opener,
+        facts: Mapping[str, Fact] | None = None,
+    ) -> Artifact:
+        """Enter a large local file as an artifact without copying or reading it.
+
+        Args:
+            path: absolute, as the file rules resolved it.
+            found: its status, from the descriptor that was checked.
+            tool: name of the tool that read it.
+            did: what was done, in one line.
+            opener: opens the file by the rules for files; asked anew at every reading.
+            facts: short values worth keeping with it, such as its encoding.
+
+        Returns:
+            The earlier artifact if the file was entered before and has not changed.
+
+        Raises:
+            BursarError: disk_full or store_failed.
+        """
+        self._touch()
+        source = source_of(path, found)
+        earlier = self.ledger.with_source(source)
+        if earlier is not None and not earlier.content:
+            return self.view(earlier, opener)
+        try:
+            record = self.ledger.enter(
+                "",
+                None,
+                lambda artifact, _: Record(
+                    artifact, tool, did, time.time(), "whole", source.size, source=source, facts=dict(facts or {})
+                ),
+            )
+        except OSError as error:
+            raise refusals.from_os(error, f"the reference to {path}") from error
+        return self.view(record, opener)
+
+    def artifacts(self, opener: Opener | None = None) -> list[Artifact]:
+        """Return all artifacts, oldest first."""
+        self._touch()
+        return [self.view(record, opener) for record in self.ledger.all()]
+
+    def open(self, reference: str, opener: Opener | None = None) -> Artifact:
+        """Return an artifact as it is now.
+
+        Args:
+            reference: `a7`, `<handle>/a7` (also of another session of the same owner), either after `artifact://`, or
+                the path of its content file.
+            opener: opens local files by the rules for files, for artifacts that refer to one.
+
+        Raises:
+            BursarError: unknown_artifact, in one wording for every failure.
+        """
+        self._touch()
+        handle, slash, artifact = reference.strip().removeprefix("artifact://").rpartition("/")
+        if handle.startswith(HANDLE_PREFIX) and handle != self.handle:
+            return self._neighbour(handle).open(artifact, opener)
+        if slash and handle != self.handle:
+            artifact = self._of_path(reference)
+        if not records.ID.fullmatch(artifact) or (record := self.ledger.find(artifact)) is None:
+            raise refusals.unknown_artifact()
+        return self.view(record, opener)
+
+    def same_as(self, sha256: str, size: int) -> Artifact | None:
+        """Return the first whole artifact with this content, as far as this process knows, if it can be read; fast."""
+        record = self.ledger.with_content(sha256, size)
+        if record is None:
+            return None
+        artifact = self.view(record)
+        try:
+            with artifact.opened():
+                return artifact
+        except BursarError:
+            return None
+
+    def same_source(self, source: Source, opener: Opener | None = None) -> Artifact | None:
+        """Return the latest whole artifact made from this state of a local file; fast."""
+        record = self.ledger.with_source(source)
+        return None if record is None else self.view(record, opener)
+
+    def close(self) -> None:
+        """Let go of it; what is stored stays. Artifacts of it can no longer be read through this object."""
+        for neighbour in self._neighbours.values():
+            neighbour.close()
+        self._neighbours.clear()
+        self._folder.close()
+        lock, self._lock = self._lock, None
+        if lock is not None:
+            self._close(lock)
+
+    def __del__(self) -> None:
+        if getattr(self, "_lock", None) is not None:
+            self.close()
+
+    # For the other modules of this room.
+
+    def view(self, record: Record, opener: Opener | None = None) -> Artifact:
+        """Return a record's artifact."""
+        return Artifact(record, self, opener)
+
+    def room(self, *, anew: bool = False) -> int:
+        """Return how many bytes the session may still grow; `anew` counts also what other processes stored."""
+        if self._used is None or anew:
+            self._used = self.ledger.stored_bytes()
+        return self._limits.session_bytes - self._used
+
+    @property
+    def limit_bytes(self) -> int:
+        """How much the session may hold."""
+        return self._limits.session_bytes
+
+    def spend(self, size: int) -> None:
+        """Count what was stored."""
+        if self._used is not None:
+            self._used += size
+
+    def open_content(self, name: str) -> int:
+        """Open a content file."""
+        return self._folder.open(name)
+
+    def check_content(self, record: Record, descriptor: int) -> bool:
+        """Tell whether an open content is what was recorded.
+
+        Size and time suffice as long as they are as recorded; else the hash decides, once per state of the file. More
+        than was recorded is no damage: a process that outlived its call may have added to it, and that is never shown.
+        """
+        found = os.fstat(descriptor)
+        if found.st_size < record.size:
+            return False
+        if not record.sha256 or (found.st_size, found.st_mtime_ns) == (record.size, record.mtime_ns):
+            return True
+        state = (record.id, found.st_size, found.st_mtime_ns)
+        if state not in self._checked:
+            if _sha256(descriptor, record.size) != record.sha256:
+                return False
+            self._checked.add(state)
+        return True
+
+    def index_of(self, artifact: Artifact) -> LineIndex:
+        """Return the line index of an artifact: the one at hand, the one on disk, or an empty one."""
+        known = self._indexes.get(artifact.id)
+        if known is None or len(known.counts) * BLOCK > artifact.size:  # a process can empty what it writes
+            known = self._stored_index(artifact) or LineIndex()
+            while len(self._indexes) >= _INDEXES_MAX:
+                self._indexes.pop(next(iter(self._indexes)), None)
+            self._indexes[artifact.id] = known
+        return known
+
+    def keep_index(self, artifact: Artifact, index: LineIndex) -> None:
+        """Keep a complete index beside the record; it is only a shortcut, so a full disk is no failure."""
+        self._indexes[artifact.id] = index
+        if index.is_kept or artifact.state == "live" or artifact.size <= BLOCK or not index.is_complete(artifact.size):
+            return
+        index.is_kept = True
+        try:
+            self._folder.replace(f"{artifact.id}.idx", index.dumps(artifact.size, _mtime_ns(artifact.record)))
+        except OSError:
+            return
+
+    def _stored_index(self, artifact: Artifact) -> LineIndex | None:
+        if artifact.size <= BLOCK:
+            return None
+        try:
+            data = self._folder.contents(f"{artifact.id}.idx")
+        except OSError:
+            return None
+        stored = index.loads(data, artifact.size, _mtime_ns(artifact.record))
+        if stored is not None:
+            stored.is_kept = True
+        return stored
+
+    def _neighbour(self, handle: str) -> "Session":
+        known = self._neighbours.get(handle)
+        if known is None:
+            try:
+                known = self._attach(handle, self.owner)
+            except BursarError as error:
+                raise refusals.unknown_artifact() from error
+            while len(self._neighbours) >= _NEIGHBOURS_MAX:
+                self._neighbours.pop(next(iter(self._neighbours)), None)  # closed when its last artifact is let go
+            self._neighbours[handle] = known
+        return known
+
+    def _of_path(self, path: str) -> str:
+        """Return the id of the artifact whose content file `path` is; nothing that is an id if there is none."""
+        parent, name = os.path.split(os.path.abspath(path.strip()))  # noqa: PTH100 - links are not to be resolved
+        artifact = name.partition("-")[0]
+        if parent != str(self.directory) or not records.ID.fullmatch(artifact):
+            return ""
+        record = self.ledger.find(artifact)
+        return artifact if record is not None and record.content == name else ""
+
+    def _touch(self) -> None:
+        """Say on disk that the session is in use, now and then."""
+        now = time.monotonic()
+        if now - self._touched < _TOUCH_EVERY_S:
+            return
+        self._touched = now
+        try:
+            self._folder.touch(LOCK)
+        except OSError:
+            return
+
+
+def source_of(path: str, found: os.stat_result) -> Source:
+    """Describe a local file by its status."""
+    return Source(path, found.st_size, found.st_mtime_ns, found.st_ino, found.st_dev)
+
+
+def take_lock(folder: Folder, flags: int) -> int:
+    """Open a session's lock file and mark the session as used."""
+    descriptor = folder.open(LOCK, flags)
+    locks.share(descriptor)
+    return descriptor
+
+
+def _mtime_ns(record: Record) -> int:
+    return record.mtime_ns if record.source is None or record.content else record.source.mtime_ns
+
+
+def _sha256(descriptor: int, size: int) -> str:
+
+    hashed = sha256()
+    offset = 0
+    while offset < size and (block := read_at(descriptor, offset, min(BLOCK, size - offset))):
+        hashed.update(block)
+        offset += len(block)
+    return hashed.hexdigest()

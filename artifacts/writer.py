@@ -1,0 +1,293 @@
+"""Streams a content into its artifact in constant memory; it exists when it is complete, or live from the start."""
+
+import os
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from . import locks, refusals
+from .artifact import Artifact
+from .folder import APPEND, read_at, write
+from .index import BLOCK
+from .records import Fact, Record, Source, State
+from .scan import Scan
+
+if TYPE_CHECKING:
+    from .follow import Follower
+    from .session import Session
+
+_IN_PLACE_BYTES = 4 * BLOCK
+"""Up to this size a commit is done on the event loop; larger contents may need a look at their end."""
+
+_GIVEN_BACK_BYTES = 1 << 18
+"""How much of the end is given up on a full disk, so that there is room for the record of the rest."""
+
+
+class Writer:
+    """An artifact in the making.
+
+    As a context manager it commits at the end: as `whole`, or after an exception as `partial` if anything was captured.
+    """
+
+    def __init__(self, session: "Session", *, tool: str, did: str, label: str) -> None:
+        self._session = session
+        self._folder = session.ledger.folder
+        self._label = label
+        self._tool = tool
+        self._did = did
+        self._started = time.time()
+        self._room = session.room()
+        self._scan = Scan()
+        self._follower: Follower | None = None
+        self._shared: int | None = None
+        self._live: Record | None = None
+        self._failed = False
+        self._artifact: Artifact | None = None
+        self._temporary = ""
+        try:
+            nameless = self._folder.nameless()
+            if nameless is None:
+                nameless, self._temporary = self._folder.temporary()
+        except OSError as error:
+            raise refusals.from_os(error, self._what) from error
+        self._descriptor: int | None = nameless
+
+    @property
+    def size(self) -> int:
+        """Bytes captured so far."""
+        if self._artifact is not None:
+            return self._artifact.size
+        if self._live is not None and self._descriptor is not None:
+            return os.fstat(self._descriptor).st_size
+        return self._scan.size
+
+    @property
+    def sha256(self) -> str:
+        """Hash of what was written so far with `write`, in hexadecimal; empty while a process writes."""
+        if self._artifact is not None:
+            return self._artifact.sha256
+        return "" if self._live is not None else self._scan.sha256
+
+    @property
+    def artifact(self) -> Artifact | None:
+        """The artifact, once it exists: committed, or live as it is now."""
+        if self._artifact is None and self._live is not None:
+            return self._session.view(replace(self._live, size=self.size))
+        return self._artifact
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it is neither committed nor discarded."""
+        return self._descriptor is not None
+
+    def write(self, data: bytes) -> None:
+        """Append; takes about as long as the disk's cache does.
+
+        Raises:
+            BursarError: disk_full or quota; what was written before can still be committed.
+        """
+        descriptor = self._opened()
+        if len(data) > self._room:
+            self._room = self._session.room(anew=True) - (0 if self._live is not None else self._scan.size)
+        if len(data) > self._room:
+            self._failed = True
+            raise refusals.quota(self._session.limit_bytes)
+        self._room -= len(data)
+        try:
+            write(descriptor, data)
+        except OSError as error:
+            self._failed = True
+            data = data[: os.fstat(descriptor).st_size - self._scan.size]  # what still went in
+            raise refusals.from_os(error, self._what) from error
+        finally:
+            if self._live is None:
+                self._scan.feed(data)
+
+    def descriptor(self) -> int:
+        """Return a descriptor that a process can write into; the artifact exists from now on, live.
+
+        It appends, is not inherited unless passed on, and belongs to this writer.
+
+        Raises:
+            BursarError: disk_full or store_failed.
+        """
+        descriptor = self._opened()
+        if self._shared is not None:
+            return self._shared
+        from .follow import Follower
+
+        locks.claim(descriptor)
+        try:
+            self._live = self._session.ledger.enter(
+                self._label, self._name, lambda artifact, content: self._record(artifact, content, "live")
+            )
+            self._shared = self._folder.open(self._live.content, os.O_WRONLY | APPEND)
+        except OSError as error:
+            raise refusals.from_os(error, self._what) from error
+        self._follower = Follower(self._opened())
+        self._follower.start()
+        return self._shared
+
+    def commit(
+        self,
+        state: State | None = None,
+        *,
+        source: Source | None = None,
+        facts: Mapping[str, Fact] | None = None,
+    ) -> Artifact:
+        """Make the artifact exist, or a live one final; the second time return it again.
+
+        Args:
+            state: None for `whole`, or `partial` after a failed write.
+            source: the local file that the content was read from.
+            facts: short values worth keeping with it, such as an exit code.
+
+        Raises:
+            BursarError: disk_full or store_failed; nothing else that was stored is touched.
+        """
+        if self._artifact is not None:
+            return self._artifact
+        self._opened()
+        state = state or ("partial" if self._failed else "whole")
+        try:
+            try:
+                record = self._enter(state, source, facts)
+            except OSError as error:
+                if error.errno not in refusals.FULL or not self._give_back():
+                    raise
+                record = self._enter("partial", source, facts)
+        except OSError as error:
+            raise refusals.from_os(error, self._what) from error
+        finally:
+            index = self._scan.index()
+            self._close()
+        self._artifact = self._session.view(record)
+        if record.size > BLOCK:
+            self._session.keep_index(self._artifact, index)
+        self._session.spend(record.size)
+        return self._artifact
+
+    async def finish(
+        self,
+        state: State | None = None,
+        *,
+        source: Source | None = None,
+        facts: Mapping[str, Fact] | None = None,
+    ) -> Artifact:
+        """Commit as `commit` does, in a thread if it may take long."""
+        if self._artifact is not None or self.size < _IN_PLACE_BYTES:
+            return self.commit(state, source=source, facts=facts)
+        from anyio import to_thread
+
+        return await to_thread.run_sync(lambda: self.commit(state, source=source, facts=facts))
+
+    def discard(self) -> None:
+        """Leave nothing behind; does nothing after a commit."""
+        if self._descriptor is None:
+            return
+        try:
+            if self._follower is not None:
+                self._follower.finish()
+        except OSError:
+            self._failed = True
+        finally:
+            if self._live is not None:
+                self._session.ledger.strike(self._live)
+            self._close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self._descriptor is None:
+            return
+        if kind is None:
+            self.commit()
+        elif self.size or self._live is not None:
+            self.commit("partial")
+        else:
+            self.discard()
+
+    def __del__(self) -> None:
+        if getattr(self, "_descriptor", None) is not None and self._live is None:
+            self._close()
+
+    @property
+    def _what(self) -> str:
+        return f"the output of {self._tool}"
+
+    def _opened(self) -> int:
+        if self._descriptor is None:
+            raise ValueError("the writer is closed")
+        return self._descriptor
+
+    def _enter(self, state: State, source: Source | None, facts: Mapping[str, Fact] | None) -> Record:
+        descriptor = self._opened()
+        if self._follower is not None:
+            self._scan = self._follower.finish()
+            self._follower = None
+        if self._session.ledger.fsync:
+            os.fsync(descriptor)
+        notable, watched = self._scan.notable(lambda offset, length: read_at(descriptor, offset, length))
+
+        def record(artifact: str, content: str) -> Record:
+            return replace(
+                self._record(artifact, content, state),
+                size=self._scan.size,
+                lines=self._scan.lines,
+                sha256=self._scan.sha256,
+                mtime_ns=os.fstat(self._opened()).st_mtime_ns,
+                source=source,
+                notable=notable,
+                watched_bytes=watched,
+                facts=dict(facts or {}),
+            )
+
+        if self._live is None:
+            return self._session.ledger.enter(self._label, self._name, record)
+        final = record(self._live.id, self._live.content)
+        self._session.ledger.amend(final)
+        return final
+
+    def _record(self, artifact: str, content: str, state: State) -> Record:
+        return Record(artifact, self._tool, self._did, self._started, state, self._scan.size, content)
+
+    def _name(self, content: str) -> None:
+        if not self._temporary:
+            self._folder.name(self._opened(), content)
+            return
+        if sys.platform == "win32":  # an open file cannot be renamed there
+            os.close(self._opened())
+            self._descriptor = None
+        self._folder.rename(self._temporary, content)
+        self._temporary = ""
+        if self._descriptor is None:
+            self._descriptor = self._folder.open(content, os.O_RDWR | APPEND)
+            locks.claim(self._descriptor)
+
+    def _give_back(self) -> bool:
+        """Shorten the content on a full disk; tell whether that is worth another attempt."""
+        descriptor = self._opened()
+        size = os.fstat(descriptor).st_size
+        if size <= _GIVEN_BACK_BYTES:
+            return False
+        os.ftruncate(descriptor, size - _GIVEN_BACK_BYTES)
+        self._scan = Scan()
+        while block := read_at(descriptor, self._scan.size, BLOCK):
+            self._scan.feed(block)
+        return True
+
+    def _close(self) -> None:
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
+            if self._live is not None:
+                locks.release(descriptor)
+            os.close(descriptor)
+        shared, self._shared = self._shared, None
+        if shared is not None:
+            os.close(shared)
+        if self._temporary:
+            self._folder.remove(self._temporary)
