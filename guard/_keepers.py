@@ -1,0 +1,393 @@
+"""Commands on Linux and macOS: the server's side of the helper process that starts and ends them."""
+
+import asyncio
+import errno
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from ..errors import BursarError
+from .commands import Exit, Order
+
+if sys.platform == "win32":
+    raise ImportError("Windows has job objects instead")
+
+_BOOT = "import sys; sys.path.append(sys.argv[3]); from zygote.zygote import main; main()"
+"""Run as a module and not as a script, so that its compiled form is kept."""
+
+_OVERDUE_S = 6.0
+"""Longer than a keeper ever takes, after the grace, to end a command: it must have been stopped or killed itself."""
+
+
+_START_S = 30.0
+"""A command that has not begun by then never will: its directory, say, is on a server that does not answer."""
+
+
+class _Zygote:
+    """The helper process, started when it is first needed and again if it was killed."""
+
+    def __init__(self) -> None:
+        self._orders: socket.socket | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def warm(self) -> None:
+        """Start it unless it runs."""
+        if self._orders is not None:
+            return
+        ours, theirs = socket.socketpair()
+        with theirs:
+            python = [sys.executable, "-I", "-S", "-c", _BOOT]
+            self._process = subprocess.Popen(
+                [*python, str(theirs.fileno()), str(os.getpid()), str(Path(__file__).parent)],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                pass_fds=[theirs.fileno()],
+                cwd="/",
+                env={},
+                start_new_session=True,
+            )
+        ours.setblocking(False)
+        self._orders = ours
+
+    def fork(self, descriptors: list[int]) -> None:
+        """Have it fork a keeper with these descriptors.
+
+        Raises:
+            BursarError: busy; it does not keep up.
+        """
+        self._send(b"F00000000", descriptors)
+
+    def end_keeper(self, pid: int) -> None:
+        """Have it kill a keeper that does not answer, and what that one kept."""
+        self._send(b"K%08d" % pid, [])
+
+    def _send(self, message: bytes, descriptors: list[int]) -> None:
+        for _ in range(2):
+            self.warm()
+            assert self._orders is not None  # noqa: S101 - warm() has just made it
+            try:
+                socket.send_fds(self._orders, [message], descriptors)
+            except BlockingIOError:
+                raise BursarError(
+                    "busy", "too many commands are being started at the same time", "try again in a second"
+                ) from None
+            except (BrokenPipeError, ConnectionResetError):
+                self.close()
+            else:
+                return
+        raise BursarError(
+            "command_not_started", "the helper process that starts commands does not run", "restart the server"
+        )
+
+    def close(self) -> None:
+        """End it and every process below it; waits up to 0.1 s."""
+        orders, process = self._orders, self._process
+        self._orders = self._process = None
+        if orders is not None:
+            orders.close()
+        if process is not None:
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(0.1)
+
+
+class _KeptCommand:
+    """A command as the server sees it: the other end of its keeper's socket."""
+
+    def __init__(self, control: socket.socket, stdin: int | None, zygote: _Zygote, gone: Callable[[Any], None]) -> None:
+        self.pid = 0
+        self.exit: Exit | None = None
+        self.failure: BursarError | None = None
+        self._control = control
+        self._stdin = stdin
+        self._zygote = zygote
+        self._gone = gone
+        self._keeper = 0
+        self._heard = b""
+        self._stopping = False
+        self._loop = asyncio.get_running_loop()
+        self._begun = asyncio.Event()
+        self._ended = asyncio.Event()
+        self._roomy = asyncio.Event()
+        self._overdue: asyncio.TimerHandle | None = None
+        self._started_at = self._loop.time()
+
+    async def begin(self, order: Order) -> None:
+        """Tell the keeper what to start, and wait until it runs.
+
+        Raises:
+            BursarError: it could not be started.
+        """
+        self._loop.add_reader(self._control, self._hear)
+        self._overdue = self._loop.call_later(
+            order.limits.timeout_s + order.limits.grace_s + _OVERDUE_S, self._end_keeper
+        )
+        await self._loop.sock_sendall(self._control, _encode(order))
+        with anyio.move_on_after(_START_S):
+            await self._begun.wait()
+        if not self._begun.is_set():
+            self._end_keeper()
+            self._lose()
+        if self.failure is not None:
+            raise self.failure
+
+    async def wait(self, timeout_s: float | None = None) -> Exit | None:
+        with anyio.move_on_after(timeout_s):
+            await self.ended()
+        return self.exit
+
+    async def ended(self) -> Exit:
+        while self.exit is None:
+            await self._ended.wait()
+        return self.exit
+
+    async def kill(self, grace_s: float = 0.5) -> Exit:
+        self._stopping = True
+        if self.exit is None:
+            with suppress(OSError):
+                self._control.send(b"stop %f\n" % grace_s)
+        if await self.wait(grace_s + _OVERDUE_S) is None:
+            self._end_keeper()
+        return await self.wait(_OVERDUE_S) or self._lose()
+
+    async def send(self, data: bytes, timeout_s: float = 5.0) -> int:
+        sent = 0
+        with anyio.move_on_after(timeout_s):
+            while sent < len(data):
+                if self._stdin is None or self.exit is not None:
+                    raise _input_closed()
+                try:
+                    sent += os.write(self._stdin, data[sent : sent + 65536])
+                except BlockingIOError:
+                    await self._room(self._stdin)
+                except BrokenPipeError:
+                    self.close_stdin()
+                    raise _input_closed() from None
+        return sent
+
+    def close_stdin(self) -> None:
+        fd, self._stdin = self._stdin, None
+        if fd is not None:
+            if not self._loop.is_closed():
+                self._loop.remove_writer(fd)
+            self._roomy.set()
+            os.close(fd)
+
+    async def _room(self, fd: int) -> None:
+        """Wait until the pipe `fd` takes more, or is closed meanwhile."""
+        self._roomy.clear()
+        self._loop.add_writer(fd, self._roomy.set)
+        try:
+            await self._roomy.wait()
+        finally:
+            if self._stdin == fd:
+                self._loop.remove_writer(fd)
+
+    def abandon(self) -> Exit:
+        """Let go of the keeper, which thereupon kills everything at once."""
+        self._stopping = True
+        return self._lose()
+
+    def _hear(self) -> None:
+        try:
+            part = self._control.recv(4096)
+        except BlockingIOError:
+            return
+        except OSError:
+            part = b""
+        *lines, self._heard = (self._heard + part).split(b"\n")
+        for line in lines:
+            self._learn(json.loads(line))
+        if not part and self.exit is None:
+            self._lose()
+
+    def _learn(self, told: dict[str, Any]) -> None:
+        if "keeper" in told:
+            self._keeper = told["keeper"]
+        elif "started" in told:
+            self.pid = told["started"]
+            self._begun.set()
+        elif "failed" in told:
+            self.failure = _failure(told["failed"], told["errno"])
+        else:
+            number = told.pop("signal")
+            self._finish(Exit(**told, signal=_signal_name(number)))
+
+    def _end_keeper(self) -> None:
+        if self.exit is None:
+            self._zygote.end_keeper(self._keeper)
+
+    def _lose(self) -> Exit:
+        """Note that the keeper is gone without a word; what it kept is the zygote's to kill."""
+        took_s = self._loop.time() - self._started_at
+        if self.pid == 0 and self.failure is None:
+            self.failure = BursarError(
+                "command_not_started", "the helper process that was to start the command has gone", "call again"
+            )
+        ended = "stopped" if self._stopping else "lost"
+        return self._finish(Exit(ended, None, "SIGKILL", 0, 0, took_s, 0.0, 0))
+
+    def _finish(self, outcome: Exit) -> Exit:
+        if self.exit is not None:
+            return self.exit
+        self.exit = outcome
+        if self._overdue is not None:
+            self._overdue.cancel()
+        if not self._loop.is_closed():
+            self._loop.remove_reader(self._control)
+        self.close_stdin()
+        self._control.close()
+        self._begun.set()
+        self._ended.set()
+        self._gone(self)
+        return outcome
+
+
+class Keepers:
+    """Starts commands through the helper process and knows those that run."""
+
+    def __init__(self) -> None:
+        self._zygote = _Zygote()
+        self._running: set[_KeptCommand] = set()
+
+    def warm(self) -> None:
+        """Start the helper process."""
+        self._zygote.warm()
+
+    async def start(self, order: Order) -> _KeptCommand:
+        """Start a command; see `Commands.start`."""
+        with ExitStack() as theirs:
+            ours, control = socket.socketpair()
+            theirs.callback(control.close)
+            ours.setblocking(False)
+            writer: int | None = None
+            try:
+                stdin, writer = _open_stdin(order.stdin, theirs)
+                script = _spool(order.script or b"", theirs)
+                self._zygote.fork([control.fileno(), order.output, stdin, script])
+                command = _KeptCommand(ours, writer, self._zygote, self._running.discard)
+            except BaseException:
+                ours.close()
+                if writer is not None:
+                    os.close(writer)
+                raise
+        self._running.add(command)
+        try:
+            await command.begin(order)
+        except BaseException:
+            command.abandon()
+            raise
+        return command
+
+    def close(self) -> None:
+        """End everything; see `Commands.close`."""
+        self._zygote.close()
+        for command in list(self._running):
+            command.abandon()
+
+
+def _encode(order: Order) -> bytes:
+    limits = order.limits
+    return (
+        json.dumps(
+            {
+                "argv": [_text(argument) for argument in order.argv],
+                "env": {_text(name): _text(value) for name, value in order.env.items()},
+                "cwd": _text(str(order.cwd)),
+                "script": order.script is not None,
+                "limits": {
+                    "timeout_s": limits.timeout_s,
+                    "output_bytes": limits.output_bytes,
+                    "free_bytes": limits.free_bytes,
+                    "grace_s": limits.grace_s,
+                },
+            }
+        ).encode()
+        + b"\n"
+    )
+
+
+def _text(value: str | bytes) -> str:
+    """Give each byte one character: JSON has no bytes, and arguments need not be UTF-8."""
+    try:
+        raw = value if isinstance(value, bytes) else os.fsencode(value)
+    except UnicodeEncodeError:
+        raise _bad_command("contains half a character (a lone surrogate)") from None
+    if b"\0" in raw:
+        raise _bad_command("contains a NUL character")
+    return raw.decode("latin-1")
+
+
+def _bad_command(what: str) -> BursarError:
+    return BursarError(
+        "bad_command", f"the command {what}, which no program can be given", "write it to a file, or leave it out"
+    )
+
+
+def _open_stdin(wanted: str | bytes, theirs: ExitStack) -> tuple[int, int | None]:
+    """Return the descriptor to read from, closed with `theirs`, and the one to write to if it is a pipe."""
+    if isinstance(wanted, bytes):
+        return _spool(wanted, theirs), None
+    if wanted == "pipe":
+        read, write = os.pipe()
+        theirs.callback(os.close, read)
+        os.set_blocking(write, False)
+        return read, write
+    null = os.open(os.devnull, os.O_RDONLY)
+    theirs.callback(os.close, null)
+    return null, None
+
+
+def _spool(data: bytes, theirs: ExitStack) -> int:
+    """Put bytes into a nameless file, so that nobody has to feed them to a command that may not want them."""
+    if not data:
+        return _open_stdin("null", theirs)[0]
+    if sys.platform == "linux":
+        fd = os.memfd_create("bursar")
+    else:
+        from tempfile import TemporaryFile
+
+        with TemporaryFile() as file:
+            fd = os.dup(file.fileno())
+    theirs.callback(os.close, fd)
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
+    os.lseek(fd, 0, os.SEEK_SET)
+    return fd
+
+
+def _failure(step: str, number: int) -> BursarError:
+    why = os.strerror(number)
+    if step == "cwd":
+        return BursarError("bad_directory", f"the command could not start in its directory: {why}", "check `cwd`")
+    if number == errno.ENOENT:
+        return BursarError("no_such_program", "the program to run does not exist", "check its path")
+    if number == errno.E2BIG:
+        return BursarError(
+            "command_too_long", "the arguments and the environment are longer than the system takes", "use a file"
+        )
+    return BursarError("command_not_started", f"the system did not start the command: {why}", "check the command")
+
+
+def _input_closed() -> BursarError:
+    return BursarError(
+        "input_closed", "the command reads no input any more", "start it again with background=true to send it input"
+    )
+
+
+def _signal_name(number: int) -> str:
+    if number == 0:
+        return ""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

@@ -1,0 +1,195 @@
+"""Commands that end with their call: whatever one starts is found and killed when its time is over, or the server's."""
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Protocol
+
+from .environment import command_environment
+
+End = Literal["exited", "timeout", "stopped", "output limit", "disk full", "lost"]
+"""Why a command is no longer running.
+
+`disk full`: its output could not be stored, for that or a similar reason. `lost`: its keeper was killed from outside,
+and what was left with it.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one command may use before it is ended.
+
+    Attributes:
+        timeout_s: seconds from its start.
+        output_bytes: of its output; what it printed beyond is not kept. (On Windows it is looked at from outside every
+            50 ms, so a fast writer gets some megabytes further.)
+        free_bytes: room on the output's disk below which a command that printed over 1 MiB is ended.
+        grace_s: seconds between SIGTERM and SIGKILL at a time-out, and for what is left when the command itself ends.
+    """
+
+    timeout_s: float = 120.0
+    output_bytes: int = 2 * 1024**3
+    free_bytes: int = 256 * 1024**2
+    grace_s: float = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """How a command ended.
+
+    Attributes:
+        ended: the reason.
+        code: its exit status; None when a signal ended it, or when it is unknown.
+        signal: name of the signal that ended it, such as `SIGSEGV`; empty otherwise.
+        killed: processes besides the command itself that were still running and had to be ended.
+        left: processes that could not be ended (another user's, or stuck in the kernel); 0 but in rare cases.
+        took_s: seconds from its start to its own end, what it left behind not included.
+        cpu_s: user and system time of everything it started and that was waited for.
+        max_rss_bytes: largest resident size of any one of its processes; never less than
+            the helper's it was forked from.
+    """
+
+    ended: End
+    code: int | None
+    signal: str
+    killed: int
+    left: int
+    took_s: float
+    cpu_s: float
+    max_rss_bytes: int
+
+
+class Command(Protocol):
+    """One started command."""
+
+    @property
+    def pid(self) -> int:
+        """Process id of the command itself."""
+        ...
+
+    @property
+    def exit(self) -> Exit | None:
+        """How it ended; None while it runs."""
+        ...
+
+    async def wait(self, timeout_s: float | None = None) -> Exit | None:
+        """Wait until it and everything it started have ended; None if that takes longer than `timeout_s`."""
+        ...
+
+    async def ended(self) -> Exit:
+        """Wait until it and everything it started have ended."""
+        ...
+
+    async def kill(self, grace_s: float = 0.5) -> Exit:
+        """End it and everything it started: SIGTERM, and SIGKILL after `grace_s` (at once if 0)."""
+        ...
+
+    async def send(self, data: bytes, timeout_s: float = 5.0) -> int:
+        """Write to its standard input; return how many bytes it took before `timeout_s` was over.
+
+        Raises:
+            BursarError: input_closed; its input is not a pipe, was closed, or the command has ended.
+        """
+        ...
+
+    def close_stdin(self) -> None:
+        """Let its standard input end. Closing it twice does no harm."""
+        ...
+
+
+class _Starter(Protocol):
+    def warm(self) -> None: ...
+
+    async def start(self, order: "Order") -> Command: ...
+
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A command to start, as `Commands.start` describes it."""
+
+    argv: Sequence[str | bytes]
+    cwd: Path
+    output: int
+    stdin: Literal["null", "pipe"] | bytes
+    script: bytes | None
+    env: Mapping[str, str]
+    limits: Limits
+
+
+class Commands:
+    """The gate through which a server starts programs; one per server, used on one event loop.
+
+    Linux: a small helper process forks a *keeper* for each command. The keeper is a child subreaper, so whatever the
+    command starts (`setsid`, double fork, `nohup`) comes back to it and is killed with the command: at its end, at its
+    time-out, when it is stopped, and when the server ends in any way, SIGKILL included.
+    macOS has no subreaper: a process that leaves the command's process group *and* loses its parent escapes.
+    Windows: a job object ends everything, the server's death included, but there is no SIGTERM: nothing can tidy up.
+    """
+
+    def __init__(self, pass_env: Iterable[str] = (), limits: Limits | None = None) -> None:
+        """Start nothing yet.
+
+        Args:
+            pass_env: names of the server's environment variables that commands get to see besides the common ones.
+            limits: what commands may use unless told otherwise when they are started.
+        """
+        self.limits = limits or Limits()
+        self._env = command_environment(pass_env)
+        if sys.platform == "win32":
+            from ._jobs import Jobs
+
+            self._starter: _Starter = Jobs()
+        else:
+            from ._keepers import Keepers
+
+            self._starter = Keepers()
+
+    @property
+    def env(self) -> Mapping[str, str]:
+        """The environment that commands get."""
+        return self._env
+
+    def warm(self) -> None:
+        """Start the helper process, so that the first command need not wait some 20 ms for it. Returns at once."""
+        self._starter.warm()
+
+    async def start(
+        self,
+        argv: Sequence[str | bytes],
+        *,
+        cwd: Path,
+        output: int,
+        stdin: Literal["null", "pipe"] | bytes = "null",
+        script: bytes | None = None,
+        env: Mapping[str, str] | None = None,
+        limits: Limits | None = None,
+    ) -> Command:
+        """Start a program in a session of its own.
+
+        Args:
+            argv: the program, as an absolute path, and its arguments.
+            cwd: absolute path of the directory it starts in.
+            output: descriptor of the file, its own alone, that takes its standard output and standard error in their
+                order. It stays the caller's and may be closed once this returns.
+            stdin: `null`: nothing to read; `pipe`: open for `send`; bytes: those, and then the end.
+            script: a text for it to read from descriptor 3 (`/dev/fd/3`), for what is too long for an argument.
+            env: added to the common environment.
+            limits: when to end it; default: the limits of all.
+
+        Raises:
+            BursarError: it could not be started (no_such_program, bad_directory, command_too_long, bad_command,
+                command_not_started).
+        """
+        environment = {**self._env, "PWD": str(cwd), **(env or {})}
+        return await self._starter.start(Order(argv, cwd, output, stdin, script, environment, limits or self.limits))
+
+    def close(self) -> None:
+        """End every command and everything it started, at once; waits up to 0.1 s for the last of them to go.
+
+        For exit paths: to be called on the event loop's thread, from a signal handler too. The server's death does the
+        same, only unobserved. A command started afterwards starts everything anew.
+        """
+        self._starter.close()

@@ -1,0 +1,94 @@
+"""The environment that commands get: a short list of names, and never the server's secrets."""
+
+import os
+import sys
+from collections.abc import Iterable, Mapping
+
+ALLOWED = (
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "TMPDIR",
+    "TZ",
+    "LANG",
+    "LANGUAGE",
+    "LC_ALL",
+    "LC_ADDRESS",
+    "LC_COLLATE",
+    "LC_CTYPE",
+    "LC_IDENTIFICATION",
+    "LC_MEASUREMENT",
+    "LC_MESSAGES",
+    "LC_MONETARY",
+    "LC_NAME",
+    "LC_NUMERIC",
+    "LC_PAPER",
+    "LC_TELEPHONE",
+    "LC_TIME",
+)
+"""What is handed on when the server has it. Names, not patterns: a pattern lets tomorrow's secret through."""
+
+ALLOWED_ON_WINDOWS = (
+    "ALLUSERSPROFILE",
+    "APPDATA",
+    "COMMONPROGRAMFILES",
+    "COMMONPROGRAMFILES(X86)",
+    "COMSPEC",
+    "HOMEDRIVE",
+    "HOMEPATH",
+    "LOCALAPPDATA",
+    "NUMBER_OF_PROCESSORS",
+    "OS",
+    "PATHEXT",
+    "PROCESSOR_ARCHITECTURE",
+    "PROGRAMDATA",
+    "PROGRAMFILES",
+    "PROGRAMFILES(X86)",
+    "PSMODULEPATH",
+    "PUBLIC",
+    "SYSTEMDRIVE",
+    "SYSTEMROOT",
+    "TEMP",
+    "TMP",
+    "USERDOMAIN",
+    "USERNAME",
+    "USERPROFILE",
+    "WINDIR",
+)
+"""Without these most programs of Windows do not start, or do not find their files."""
+
+FIXED = {
+    # The output is a file: no colours, no cursor movements.
+    "TERM": "dumb",
+    "NO_COLOR": "1",
+    # A pager, a password prompt or an editor would wait for somebody who is not there.
+    "PAGER": "cat",
+    "GIT_PAGER": "cat",
+    "MANPAGER": "cat",
+    "GIT_TERMINAL_PROMPT": "0",
+    # Python holds back what it prints into a file: a live artifact would stay empty, and errors would come first.
+    "PYTHONUNBUFFERED": "1",
+}
+"""What every command is told about where it runs."""
+
+_DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+def command_environment(pass_env: Iterable[str] = (), source: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Build the environment of a command from the server's own (`source`; default: `os.environ`).
+
+    A name in `pass_env` is handed on as the server has it and wins over everything fixed here; a name that the server
+    does not have is left out.
+    """
+    source = os.environ if source is None else source
+    names = (*ALLOWED, *ALLOWED_ON_WINDOWS) if sys.platform == "win32" else ALLOWED
+    environment = {name: source[name] for name in names if name in source}
+    environment.update(FIXED)
+    environment.update({name: source[name] for name in pass_env if name in source})
+    if sys.platform != "win32":
+        environment.setdefault("PATH", _DEFAULT_PATH)
+        if not any(name in environment for name in ("LANG", "LC_ALL", "LC_CTYPE")):
+            environment["LANG"] = "C.UTF-8" if sys.platform == "linux" else "en_US.UTF-8"
+    return environment

@@ -1,0 +1,169 @@
+"""What the workspace hands out: a file or directory that is open, judged and safe to read."""
+
+import os
+import stat
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from . import _handles
+
+
+class OpenedFile:
+    """A regular file, open for reading; whatever happens to its path, this is the file that was judged.
+
+    Attributes:
+        descriptor: open for reading, never waiting.
+        path: where it really lies.
+        status: as it was when it was opened.
+    """
+
+    __slots__ = ("descriptor", "path", "status")
+
+    def __init__(self, descriptor: int, path: Path, status: os.stat_result) -> None:
+        self.descriptor = descriptor
+        self.path = path
+        self.status = status
+
+    @property
+    def size(self) -> int:
+        """Length in bytes when it was opened; 0 for files that the kernel writes while they are read."""
+        return self.status.st_size
+
+    def read(self, offset: int, length: int) -> bytes:
+        """Return up to `length` bytes from `offset`; fewer only at the end of what the file holds now."""
+        data = _read_at(self.descriptor, offset, length)
+        while (
+            data and len(data) < length and (more := _read_at(self.descriptor, offset + len(data), length - len(data)))
+        ):
+            data += more
+        return data
+
+    def close(self) -> None:
+        """Close it; a second time does nothing."""
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+            self.descriptor = -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+
+class OpenedDirectory:
+    """A directory that is open and judged; its entries are reached through it and links among them never followed.
+
+    Attributes:
+        path: where it really lies.
+        status: as it was when it was opened.
+    """
+
+    __slots__ = ("_closed", "_closed_inodes", "_descriptor", "path", "status")
+
+    def __init__(self, descriptor: int, path: Path, status: os.stat_result, closed: frozenset[tuple[int, int]]) -> None:
+        self._descriptor = descriptor
+        self._closed = closed
+        self._closed_inodes = frozenset(inode for _, inode in closed)
+        self.path = path
+        self.status = status
+
+    def again(self) -> "OpenedDirectory":
+        """Return it open a second time, to be closed on its own."""
+        return OpenedDirectory(os.dup(self._descriptor), self.path, self.status, self._closed)
+
+    def entries(self) -> Iterator[os.DirEntry[str]]:
+        """List what it holds, in no order.
+
+        Raises:
+            OSError: it cannot be listed.
+        """
+        with os.scandir(self._descriptor if _handles.WALKS_BY_DESCRIPTOR else str(self.path)) as found:
+            yield from found
+
+    def enter(self, name: str) -> "OpenedDirectory":
+        """Open the directory `name` in it.
+
+        Raises:
+            OSError: it is gone, no directory, a link, not to be read, or closed to this workspace.
+        """
+        descriptor = self._child(name, _handles.CHILD_DIRECTORY)
+        try:
+            status = os.fstat(descriptor)
+            if (status.st_dev, status.st_ino) in self._closed or not stat.S_ISDIR(status.st_mode):
+                raise FileNotFoundError(name)
+        except BaseException:
+            os.close(descriptor)
+            raise
+        return OpenedDirectory(descriptor, self.path / name, status, self._closed)
+
+    def is_closed(self, entry: os.DirEntry[str]) -> bool:
+        """Tell whether an entry of this directory is closed to this workspace, so that it is not to be shown."""
+        if entry.inode() not in self._closed_inodes:
+            return False
+        try:
+            status = entry.stat(follow_symlinks=False)
+        except OSError:
+            return True
+        return (status.st_dev, status.st_ino) in self._closed
+
+    def read(self, name: str, limit: int) -> bytes:
+        """Return the first `limit` bytes of the regular file `name` in it.
+
+        Raises:
+            OSError: it is gone, no regular file, a link, or not to be read.
+        """
+        descriptor = self._child(name, _handles.CHILD_FILE)
+        try:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise FileNotFoundError(name)
+            return _read_at(descriptor, 0, limit)
+        finally:
+            os.close(descriptor)
+
+    def target(self, name: str) -> str:
+        """Return what the link `name` in it says.
+
+        Raises:
+            OSError: it is gone or no link.
+        """
+        if os.readlink in os.supports_dir_fd:
+            return os.readlink(name, dir_fd=self._descriptor)
+        return str((self.path / name).readlink())
+
+    def _child(self, name: str, flags: int) -> int:
+        if _handles.WALKS_BY_DESCRIPTOR:
+            return os.open(name, flags, dir_fd=self._descriptor)
+        whole = str(self.path / name)
+        descriptor = _handles.pin(whole)
+        if os.path.normcase(_handles.place(descriptor)) != os.path.normcase(whole):
+            os.close(descriptor)
+            raise FileNotFoundError(name)
+        return descriptor
+
+    def close(self) -> None:
+        """Close it; a second time does nothing."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+
+if sys.platform == "win32":
+
+    def _read_at(descriptor: int, offset: int, length: int) -> bytes:
+        os.lseek(descriptor, offset, os.SEEK_SET)
+        return os.read(descriptor, length)
+
+else:
+
+    def _read_at(descriptor: int, offset: int, length: int) -> bytes:
+        return os.pread(descriptor, length, offset)

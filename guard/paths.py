@@ -1,0 +1,289 @@
+"""The gate to the file system: opens what lies in the workspace, and nothing else.
+
+A path is opened first, without reading it; then the kernel says what was opened and where it really lies; only that is
+judged, and only through that descriptor is it read. So `..`, links, other spellings and swaps in between change
+nothing.
+"""
+
+import errno
+import os
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..errors import BursarError
+from . import _handles
+from ._suggest import Shelf, suggestion
+from .names import readings, written
+from .opened import OpenedDirectory, OpenedFile
+
+SHOWN_CHARACTERS = 200
+"""Of a path in an error."""
+
+LONGEST_PATH = 32_767
+"""Characters; Windows takes no more, the others less."""
+
+TWINS_LOOKED_AT = 200_000
+"""Files in the closed directories that are compared with a file that has several names."""
+
+
+class Workspace:
+    """The directories that a caller's files may lie in, and the ones that are closed to him.
+
+    Attributes:
+        roots: real paths; relative paths start from the first.
+    """
+
+    __slots__ = ("_closed", "_opened", "_roots", "roots")
+
+    def __init__(self, roots: Sequence[Path], closed: Sequence[Path] = (), opened: Sequence[Path] = ()) -> None:
+        """Take the roots, the closed directories (they win over roots) and the opened ones (they win over closed)."""
+        if not roots:
+            raise ValueError("a workspace needs a root")
+        self._roots = tuple(_handles.real_path(root.expanduser()) for root in roots)
+        self._closed = tuple(_handles.real_path(place.expanduser()) for place in closed)
+        self._opened = tuple(_handles.real_path(place.expanduser()) for place in opened)
+        self.roots = tuple(Path(root) for root in self._roots)
+
+    def opening(self, session_directory: Path) -> "Workspace":
+        """Return the same workspace for a caller who may also read `session_directory`, which lies in a closed one."""
+        other = object.__new__(Workspace)
+        other.roots, other._roots, other._closed = self.roots, self._roots, self._closed
+        other._opened = (*self._opened, _handles.real_path(session_directory))
+        return other
+
+    def open(self, path: str) -> OpenedFile:
+        r"""Open a regular file for reading.
+
+        It costs some microseconds; with a file that has several names, as long as it takes to list the closed
+        directories (see `is_quick`).
+
+        Args:
+            path: absolute, or relative to the first root; `~` is the home directory; a byte that is no UTF-8 is `\xff`.
+
+        Raises:
+            BursarError: path_outside_roots, not_found, is_directory, not_a_file, permission_denied, bad_path.
+        """
+        descriptor, real, status = self._pin(path)
+        try:
+            if stat.S_ISDIR(status.st_mode):
+                fix = f"Call directory_tree(path={_shown(path)}) to see what it holds"
+                raise BursarError("is_directory", f"{_shown(path)} is a directory", fix)
+            if not stat.S_ISREG(status.st_mode):
+                raise _not_a_file(path, status)
+            if status.st_nlink > 1 and self._is_twin_of_closed(path, status):
+                raise _never_existed(path)
+            try:
+                opened = _handles.reopen(descriptor, real, _handles.READ_FILE)
+            except OSError as error:
+                raise self._refusal(path, real, error) from error
+            return OpenedFile(opened, Path(real), status)
+        finally:
+            os.close(descriptor)
+
+    def descriptor(self, real: str) -> int:
+        """Open the file that lies at a real path, and return a descriptor that the caller closes.
+
+        Raises:
+            BursarError: as `open` does.
+        """
+        opened = self.open(written(real))
+        descriptor, opened.descriptor = opened.descriptor, -1
+        return descriptor
+
+    def directory(self, path: str) -> OpenedDirectory:
+        """Open a directory for listing; `path` as in `open`.
+
+        Raises:
+            BursarError: path_outside_roots, not_found, not_a_directory, permission_denied, bad_path.
+        """
+        descriptor, real, status = self._pin(path)
+        try:
+            if not stat.S_ISDIR(status.st_mode):
+                fix = f"Call read_file(path={_shown(path)}) to read it, or name the directory it lies in"
+                raise BursarError("not_a_directory", f"{_shown(path)} is not a directory", fix)
+            try:
+                opened = _handles.reopen(descriptor, real, _handles.READ_DIRECTORY)
+            except OSError as error:
+                raise self._refusal(path, real, error) from error
+            return OpenedDirectory(opened, Path(real), status, self._closed_identities())
+        finally:
+            os.close(descriptor)
+
+    def is_quick(self, path: str, limit_bytes: int) -> bool:
+        """Guess, without opening it, whether opening and reading a file of `limit_bytes` is too short for a thread."""
+        try:
+            status = os.stat(self._whole(path))  # noqa: PTH116 - text that may not be a path
+        except (OSError, ValueError):
+            return True
+        return status.st_size <= limit_bytes and (status.st_nlink <= 1 or not self._closed)
+
+    def _whole(self, text: str) -> str:
+        return os.path.join(self._roots[0], os.path.expanduser(text) if text.startswith("~") else text)  # noqa: PTH111, PTH118
+
+    def _pin(self, path: str) -> tuple[int, str, os.stat_result]:
+        """Open `path` without reading it; return the descriptor, where it lies and what it is, once it is admitted."""
+        if not path or "\0" in path:
+            what = "the path is empty" if not path else f"the path {_shown(path)} has a NUL character"
+            raise BursarError("bad_path", what, "Name a file or directory, such as README.md")
+        try:
+            meanings = readings(path)
+        except UnicodeEncodeError as error:
+            fix = r"Write each byte of the name that is not UTF-8 as \xff, as directory_tree shows it"
+            raise BursarError("bad_path", f"the path {_shown(path)} has a character no path can have", fix) from error
+        if len(path) > LONGEST_PATH:
+            raise _too_long(path)
+        failure: OSError = FileNotFoundError()
+        for number, meaning in enumerate(meanings):
+            try:
+                descriptor = _handles.pin(self._whole(meaning))
+            except OSError as error:
+                failure = failure if number else error
+                if error.errno not in {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG}:
+                    break
+                continue
+            try:
+                real, status = _handles.place(descriptor), os.fstat(descriptor)
+                self._admit(path, real)
+            except OSError as error:
+                os.close(descriptor)
+                raise _never_existed(path) from error
+            except BaseException:
+                os.close(descriptor)
+                raise
+            return descriptor, real, status
+        raise self._refusal(path, self._whole(meanings[0]), failure) from failure
+
+    def _admit(self, path: str, real: str) -> None:
+        """Let a real path pass.
+
+        Raises:
+            BursarError: path_outside_roots, or not_found for what is closed, as if it had never existed.
+        """
+        if any(_lies_in(real, place) for place in self._opened):
+            return
+        if any(_lies_in(real, place) for place in self._closed):
+            raise _never_existed(path)
+        if not any(_lies_in(real, root) for root in self._roots):
+            shown = ", ".join(written(root) for root in self._roots[:5])
+            more = f" and {len(self._roots) - 5} more" if len(self._roots) > 5 else ""
+            fix = "Use a path inside, or have the server started with --root DIR for the directory that is needed"
+            message = f"{_shown(path)} is or leads outside the allowed directories ({shown}{more})"
+            raise BursarError("path_outside_roots", message, fix)
+        if _lies_in(real, "/proc"):
+            message = (
+                f"{_shown(path)} belongs to /proc, which shows the insides of processes and is closed to file tools"
+            )
+            raise BursarError("permission_denied", message, "Use the terminal tool to look at processes")
+
+    def _refusal(self, path: str, whole: str, error: OSError) -> BursarError:
+        """Say why `whole` could not be opened, without telling anything of what is closed or outside."""
+        try:
+            real = os.path.realpath(whole)
+            self._admit(path, real)
+        except BursarError as refusal:
+            return refusal
+        except OSError:
+            real = whole
+        if isinstance(error, _handles.NotARegularFileError):
+            return _not_a_file(path, None)
+        match error.errno:
+            case errno.ENOENT | errno.ENOTDIR:
+                shelf = Shelf(real, self._list)
+                return BursarError("not_found", _never_existed(path).message, suggestion(shelf))
+            case errno.EACCES | errno.EPERM:
+                fix = "Ask the user to grant the permission, or use another path"
+                return BursarError("permission_denied", f"the server's user may not open {_shown(path)}", fix)
+            case errno.ENAMETOOLONG:
+                return _too_long(path)
+            case errno.ELOOP:
+                message = f"{_shown(path)} leads through links in a circle, or through the links of /proc"
+                return BursarError("bad_path", message, "Name the file by its own path")
+            case _:
+                message = f"{_shown(path)} cannot be opened: {os.strerror(error.errno or errno.EIO)}"
+                return BursarError("cannot_open", message, "Try again, or use another path")
+
+    def _list(self, place: str, limit: int) -> list[str] | None:
+        """Return up to `limit` names in a directory, None if it is none that this caller may see."""
+        try:
+            with self.directory(place) as directory:
+                names: list[str] = []
+                for entry in directory.entries():
+                    if len(names) >= limit:
+                        break
+                    names.append(entry.name)
+        except (BursarError, OSError):
+            return None
+        return [name for name in names if os.path.join(place, name) not in self._closed]  # noqa: PTH118
+
+    def _closed_identities(self) -> frozenset[tuple[int, int]]:
+        found: set[tuple[int, int]] = set()
+        for place in (*self._closed, "/proc"):
+            try:
+                status = os.lstat(place)
+            except OSError:
+                continue
+            found.add((status.st_dev, status.st_ino))
+        return frozenset(found)
+
+    def _is_twin_of_closed(self, path: str, status: os.stat_result) -> bool:
+        """Tell whether a file with several names has one of them in a closed directory."""
+        looked_at = 0
+        for place in self._closed:
+            pending = [place]
+            try:
+                if os.lstat(place).st_dev != status.st_dev:
+                    continue
+            except OSError:
+                continue
+            while pending:
+                try:
+                    found = os.scandir(pending.pop())
+                except OSError:
+                    continue
+                with found:
+                    for entry in found:
+                        looked_at += 1
+                        if looked_at > TWINS_LOOKED_AT:
+                            message = f"{_shown(path)} has several names (hard links), too many files to tell which"
+                            raise BursarError("permission_denied", message, "Copy it, then read the copy")
+                        if entry.is_dir(follow_symlinks=False):
+                            if entry.path not in self._opened:
+                                pending.append(entry.path)
+                        elif _is_same(entry, status):
+                            return True
+        return False
+
+
+def _is_same(entry: os.DirEntry[str], status: os.stat_result) -> bool:
+    try:
+        other = entry.stat(follow_symlinks=False)
+    except OSError:
+        return False
+    return (other.st_dev, other.st_ino) == (status.st_dev, status.st_ino)
+
+
+def _lies_in(real: str, place: str) -> bool:
+    real, place = os.path.normcase(real), os.path.normcase(place)
+    return real == place or real.startswith(place if place.endswith(os.sep) else place + os.sep)
+
+
+def _shown(path: str) -> str:
+    text = written(path[: SHOWN_CHARACTERS + 1])
+    return f"'{text if len(text) <= SHOWN_CHARACTERS else text[:SHOWN_CHARACTERS] + '…'}'"
+
+
+def _never_existed(path: str) -> BursarError:
+    return BursarError("not_found", f"{_shown(path)} does not exist", "Check the path with directory_tree")
+
+
+def _too_long(path: str) -> BursarError:
+    message = f"the path {_shown(path)} is too long for this system ({len(path):,} characters)"
+    return BursarError("bad_path", message, "Use a shorter path")
+
+
+def _not_a_file(path: str, status: os.stat_result | None) -> BursarError:
+    kinds = {stat.S_IFIFO: "a FIFO", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
+    kind = kinds.get(stat.S_IFMT(status.st_mode), "no regular file") if status else "a device, FIFO or socket"
+    fix = "Name a regular file; the terminal tool can read from it with a time limit"
+    return BursarError("not_a_file", f"{_shown(path)} is {kind}", fix)

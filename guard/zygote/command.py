@@ -1,0 +1,71 @@
+"""The last steps of a freshly forked process before it is the command."""
+
+import contextlib
+import errno
+import fcntl
+import json
+import os
+import resource
+import signal
+import sys
+from typing import Any, NoReturn
+
+if sys.platform == "win32":
+    raise ImportError("Windows has job objects instead")
+
+IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+"""The server decides when its helpers end; a Ctrl-C or a `pkill` meant for others must not leave commands alone."""
+
+RESTORED = (*IGNORED, signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD)
+"""What commands find at its default again. Python itself ignores SIGPIPE and SIGXFSZ."""
+
+SCRIPT_FD = 3
+
+
+def become(order: dict[str, Any], output: int, stdin: int, script: int, failed: int) -> NoReturn:
+    """Turn this freshly forked process into the command; tells the keeper the step and the errno if that fails.
+
+    What confines a command belongs right before `exec`: everything above runs with the server's rights.
+    """
+    step = "exec"
+    try:
+        signal.set_wakeup_fd(-1)
+        for number in RESTORED:
+            signal.signal(number, signal.SIG_DFL)
+        os.setsid()
+        # Move ours out of the way of the numbers the command is given.
+        output, stdin, script, failed = (
+            fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 10) for fd in (output, stdin, script, failed)
+        )
+        os.dup2(stdin, 0)
+        os.dup2(output, 1)
+        os.dup2(output, 2)
+        if order["script"]:
+            os.dup2(script, SCRIPT_FD)
+        first = SCRIPT_FD + 1 if order["script"] else SCRIPT_FD
+        os.closerange(first, failed)
+        os.closerange(failed + 1, min(resource.getrlimit(resource.RLIMIT_NOFILE)[0], 65536))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        _volunteer_for_oom()
+        step = "cwd"
+        os.chdir(_bytes(order["cwd"]))
+        step = "exec"
+        argv = [_bytes(argument) for argument in order["argv"]]
+        env = {_bytes(name): _bytes(value) for name, value in order["env"].items()}
+        os.execve(argv[0], argv, env)  # noqa: S606 - argv[0] is the shell that was asked for
+    except BaseException as error:  # noqa: BLE001 - nothing may return into the keeper's code
+        number = error.errno if isinstance(error, OSError) else None
+        os.write(failed, json.dumps({"failed": step, "errno": number or errno.EINVAL}).encode())
+    os._exit(127)
+
+
+def _volunteer_for_oom() -> None:
+    """Let the kernel, when memory runs out, kill the command rather than the server."""
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "wb", buffering=0) as file:  # noqa: PTH123
+            file.write(b"500")
+
+
+def _bytes(text: str) -> bytes:
+    """Undo how the order carries bytes: JSON has only text, so each byte is one character."""
+    return text.encode("latin-1")

@@ -1,0 +1,204 @@
+"""Keeps one command: starts it, waits for it, and ends what it leaves behind."""
+
+import json
+import os
+import resource
+import select
+import signal
+import socket
+import sys
+import time
+from typing import Any
+
+if sys.platform == "win32":
+    raise ImportError("Windows has job objects instead")
+
+from .capture import Capture
+from .command import become
+from .processes import Bell, below, send_signal
+
+LINGER_S = 0.2
+"""What a command leaves behind may end by itself for so long: `cmd > >(tee log)` ends before its `tee`."""
+
+LONGEST_PAUSE_S = 3600.0
+
+GIVE_UP_S = 3.0
+"""A process that does not die of SIGKILL for so long is reported as left."""
+
+
+class Keeper:
+    """Starts one command, waits for it, and ends what it leaves behind.
+
+    Tells the server over `control`: `{"keeper": pid}`, then `{"started": pid}` or `{"failed": step, "errno": number}`,
+    and in the end `{"ended": reason, …}` when nothing of the command is left.
+    """
+
+    def __init__(self, control: socket.socket, output: int, server: int | None) -> None:
+        self.control = control
+        self.server = server
+        self.order = self._receive_order()
+        self.limits: dict[str, Any] = self.order["limits"]
+        self.capture = Capture(output, self.limits["output_bytes"], self.limits["free_bytes"])
+        self.bell = Bell()
+        self.heard = b""
+        self.main = 0
+        self.groups: frozenset[int] = frozenset()
+        self.begun = 0.0
+        self.failed = -1
+        self.status: int | None = None
+        self.alone = False
+        self.orphaned = False
+        self.stop_grace_s: float | None = None
+        self.signalled: set[int] = set()
+        self.poll = select.poll()
+
+    def run(self, stdin: int, script: int) -> None:
+        """Live as long as the command, and a moment longer."""
+        self._tell({"keeper": os.getpid()})
+        self._fork(stdin, script)
+        watched = (self.control.fileno(), self.bell.fd, self.failed, self.capture.fd, self.server)
+        for fd in watched:
+            if fd is not None:
+                self.poll.register(fd, select.POLLIN)
+        reason = self._await_end()
+        took_s = time.monotonic() - self.begun
+        if reason == "exited":
+            self._wait_for_rest(LINGER_S)
+        self._end_rest(self.limits["grace_s"] if self.stop_grace_s is None else self.stop_grace_s)
+        if self.failed >= 0 and self.status is not None:
+            self._learn_start()
+        self.capture.drain()
+        if not self.orphaned:
+            self._report(self.capture.failure or reason, took_s)
+
+    def _receive_order(self) -> dict[str, Any]:
+        line = bytearray()
+        while not line.endswith(b"\n"):
+            part = self.control.recv(1024 * 1024)
+            if not part:
+                os._exit(0)
+            line += part
+        return json.loads(line)
+
+    def _fork(self, stdin: int, script: int) -> None:
+        """Start the command; `failed` becomes a descriptor that ends when it runs, or tells why it does not."""
+        self.failed, write = os.pipe()
+        self.begun = time.monotonic()
+        self.main = os.fork()
+        if self.main == 0:
+            become(self.order, self.capture.command_fd, stdin, script, write)
+        if sys.platform != "linux":
+            self.groups = frozenset({self.main})
+        for fd in (write, stdin, script, self.capture.command_fd):
+            os.close(fd)
+
+    def _await_end(self) -> str:
+        deadline = self.begun + self.limits["timeout_s"]
+        while True:
+            if self.status is not None:
+                return "exited"
+            if self.orphaned or self.capture.failure or self.stop_grace_s is not None:
+                return "stopped"
+            left_s = deadline - time.monotonic()
+            if left_s <= 0:
+                return "timeout"
+            self._pause(left_s)
+
+    def _pause(self, seconds: float) -> None:
+        """Wait for something to happen, and take note of it."""
+        happened = self.poll.poll(min(max(0.0, seconds), LONGEST_PAUSE_S) * 1000)
+        due = not happened
+        for fd, _ in happened:
+            if fd == self.bell.fd:
+                self.bell.hush()
+                due = True
+            elif fd == self.capture.fd:
+                if not self.capture.pump():
+                    self.poll.unregister(fd)
+            elif fd == self.failed:
+                self._learn_start()
+            elif fd == self.control.fileno():
+                self._hear()
+            else:
+                self.orphaned = True
+        if due:
+            self._reap()
+
+    def _learn_start(self) -> None:
+        told = os.read(self.failed, 512)
+        self.poll.unregister(self.failed)
+        os.close(self.failed)
+        self.failed = -1
+        self._tell(json.loads(told) if told else {"started": self.main})
+
+    def _hear(self) -> None:
+        try:
+            part = self.control.recv(512)
+        except OSError:
+            part = b""
+        if not part:
+            self.orphaned = True
+            self.poll.unregister(self.control.fileno())
+        self.heard += part
+        *lines, self.heard = self.heard.split(b"\n")
+        for line in lines:
+            self.stop_grace_s = float(line.removeprefix(b"stop "))
+
+    def _reap(self) -> None:
+        try:
+            while True:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+                if pid == 0:
+                    return
+                if pid == self.main:
+                    self.status = status
+        except ChildProcessError:
+            self.alone = sys.platform == "linux" or not self._rest()
+
+    def _rest(self) -> list[int]:
+        return below([os.getpid()], self.groups)
+
+    def _wait_for_rest(self, seconds: float) -> None:
+        until = time.monotonic() + seconds
+        while not (self.alone or self.orphaned or self.capture.failure or self.stop_grace_s is not None):
+            left_s = until - time.monotonic()
+            if left_s <= 0:
+                return
+            self._pause(left_s)
+
+    def _end_rest(self, grace_s: float) -> None:
+        if not (self.alone or self.orphaned or self.capture.failure) and grace_s > 0:
+            rest = self._rest()
+            self.signalled.update(rest)
+            send_signal(rest, signal.SIGTERM)
+            send_signal(rest, signal.SIGCONT)
+            self.stop_grace_s = None
+            self._wait_for_rest(grace_s)
+        give_up = time.monotonic() + GIVE_UP_S
+        while not self.alone and time.monotonic() < give_up:
+            rest = self._rest()
+            self.signalled.update(rest)
+            send_signal(rest, signal.SIGKILL)
+            self._pause(0.02)
+
+    def _report(self, reason: str, took_s: float) -> None:
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        status = self.status
+        self._tell(
+            {
+                "ended": reason,
+                "code": os.WEXITSTATUS(status) if status is not None and os.WIFEXITED(status) else None,
+                "signal": os.WTERMSIG(status) if status is not None and os.WIFSIGNALED(status) else 0,
+                "killed": len(self.signalled - {self.main}),
+                "left": 0 if self.alone else len(self._rest()),
+                "took_s": took_s,
+                "cpu_s": used.ru_utime + used.ru_stime,
+                "max_rss_bytes": used.ru_maxrss * (1 if sys.platform == "darwin" else 1024),
+            }
+        )
+
+    def _tell(self, message: dict[str, Any]) -> None:
+        try:
+            self.control.sendall(json.dumps(message).encode() + b"\n")
+        except OSError:
+            self.orphaned = True

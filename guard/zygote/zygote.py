@@ -1,0 +1,141 @@
+"""Forks keepers on demand, and ends everything when the server is gone."""
+
+import array
+import contextlib
+import gc
+import os
+import select
+import signal
+import socket
+import sys
+import time
+
+if sys.platform == "win32":
+    raise ImportError("Windows has job objects instead")
+
+from .command import IGNORED
+from .keeper import Keeper
+from .processes import Bell, adopt_orphans, below, below_directly, name_process, send_signal
+
+MESSAGE_BYTES = 9
+DESCRIPTORS = 4
+
+SERVER_END_S = 10.0
+"""How long the zygote goes on killing after the server's end."""
+
+
+class Zygote:
+    """Forks keepers, and takes over from a keeper that was itself killed."""
+
+    def __init__(self, orders: socket.socket, server: int | None) -> None:
+        self.orders = orders
+        self.server = server
+        self.bell = Bell()
+        self.keepers: set[int] = set()
+
+    def run(self) -> None:
+        """Serve until the server is gone, then end everything."""
+        poll = select.poll()
+        for fd in (self.orders.fileno(), self.bell.fd, *([] if self.server is None else [self.server])):
+            poll.register(fd, select.POLLIN)
+        serving = True
+        while serving:
+            for fd, _ in poll.poll():
+                if fd == self.bell.fd:
+                    self.bell.hush()
+                    self._reap()
+                elif fd == self.orders.fileno():
+                    serving = self._serve() and serving
+                else:
+                    serving = False
+        self._end()
+
+    def _serve(self) -> bool:
+        fds = array.array("i")
+        flags = socket.MSG_CMSG_CLOEXEC if sys.platform == "linux" else 0
+        try:
+            message, extras, _, _ = self.orders.recvmsg(
+                MESSAGE_BYTES, socket.CMSG_SPACE(DESCRIPTORS * fds.itemsize), flags
+            )
+        except OSError:
+            return False
+        for level, kind, data in extras:
+            if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+                fds.frombytes(data[: len(data) - len(data) % fds.itemsize])
+        if message.startswith(b"K"):
+            self._kill_keeper(int(message[1:]))
+        elif message.startswith(b"F") and len(fds) == DESCRIPTORS:
+            self._fork(fds)
+        return bool(message)
+
+    def _fork(self, fds: "array.array[int]") -> None:
+        pid = os.fork()
+        if pid == 0:
+            code = 1
+            try:
+                self._become_keeper(fds)
+                code = 0
+            finally:
+                # Neither an error nor anything else may return into the zygote's loop.
+                os._exit(code)
+        self.keepers.add(pid)
+        for fd in fds:
+            os.close(fd)
+
+    def _become_keeper(self, fds: "array.array[int]") -> None:
+        self.orders.close()
+        self.bell.close()
+        adopt_orphans()
+        name_process(b"bursar-keeper")
+        control, output, stdin, script = fds
+        Keeper(socket.socket(fileno=control), output, self.server).run(stdin, script)
+
+    def _kill_keeper(self, pid: int) -> None:
+        if pid in self.keepers:
+            os.kill(pid, signal.SIGKILL)
+
+    def _reap(self) -> None:
+        """Wait for keepers; whatever else is a child of ours was orphaned by the death of its keeper."""
+        all_well = True
+        with contextlib.suppress(ChildProcessError):
+            while True:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+                if pid == 0:
+                    break
+                all_well = all_well and status == 0 and pid in self.keepers
+                self.keepers.discard(pid)
+        if sys.platform == "linux" and not all_well:
+            strays = [pid for pid in below_directly(os.getpid()) if pid not in self.keepers]
+            send_signal([*strays, *below(strays)], signal.SIGKILL)
+
+    def _end(self) -> None:
+        give_up = time.monotonic() + SERVER_END_S
+        with contextlib.suppress(ChildProcessError):
+            while time.monotonic() < give_up:
+                send_signal(below([os.getpid()]), signal.SIGKILL)
+                select.select([self.bell.fd], [], [], 0.02)
+                self.bell.hush()
+                while os.waitpid(-1, os.WNOHANG)[0]:
+                    pass
+
+
+def main() -> None:
+    """Serve the orders that arrive on the descriptor `argv[1]`, for the server with process id `argv[2]`."""
+    orders = socket.socket(fileno=int(sys.argv[1]))
+    server = None
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError, AttributeError):  # older than Linux 5.3
+            server = os.pidfd_open(os.getppid())
+    if os.getppid() != int(sys.argv[2]):
+        return
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])
+    for number in signal.valid_signals():
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
+    for number in (*IGNORED, signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(number, signal.SIG_IGN)
+    name_process(b"bursar-zygote")
+    adopt_orphans()
+    gc.disable()
+    gc.freeze()
+    Zygote(orders, server).run()
