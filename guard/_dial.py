@@ -1,0 +1,291 @@
+"""The network backend under the HTTP client: it resolves, judges, dials what it judged, and counts what arrives."""
+
+import socket
+import ssl
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from ipaddress import IPv6Address, ip_address
+from typing import Any, cast
+
+import anyio
+import anyio.to_thread
+import httpcore2
+from httpcore2 import SOCKET_OPTION
+
+from . import addresses
+from .addresses import AllowNet
+from .failures import Failure, FetchError
+
+Resolve = Callable[[str, int], Sequence[str]]
+"""All addresses of a host name, in the order in which they are to be tried; blocks. Raises OSError."""
+
+_MOST_ADDRESSES = 64
+_MOST_TRIES = 4
+
+
+def system_resolve(host: str, port: int) -> Sequence[str]:
+    """Ask the system's resolver, odd spellings of numbers included: what counts is where they would be dialled."""
+    # As bytes, so that Python's own (older) reading of international names stays out of it.
+    found = socket.getaddrinfo(host.encode("ascii"), port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+
+
+def _backend() -> httpcore2.AsyncNetworkBackend:
+    return cast("httpcore2.AsyncNetworkBackend", httpcore2.AnyIOBackend())
+
+
+@dataclass(slots=True)
+class Watch:
+    """How far one fetch has come: what the failure says, and what the limits count.
+
+    Attributes:
+        doing: what the fetch does at the moment, in words.
+        head_bytes: bytes of the answer received before its final headers were complete.
+        in_body: whether the final headers are complete.
+    """
+
+    max_head_bytes: int
+    doing: str = "starting"
+    head_bytes: int = 0
+    in_body: bool = False
+
+    def arrived(self, count: int) -> None:
+        """Count bytes from the network.
+
+        Raises:
+            FetchError: more than any honest answer has before its body.
+        """
+        if self.in_body:
+            return
+        self.head_bytes += count
+        if self.head_bytes > self.max_head_bytes:
+            raise FetchError(
+                Failure(
+                    "size",
+                    "headers_too_large",
+                    f"the server sent {self.head_bytes:,} bytes without coming to the content",
+                    "the server is faulty or hostile; use another source",
+                )
+            )
+
+    def next_answer(self, doing: str) -> None:
+        """Start counting the headers of another answer."""
+        self.doing, self.head_bytes, self.in_body = doing, 0, False
+
+
+@dataclass(slots=True)
+class Dialler(httpcore2.AsyncNetworkBackend):
+    """Connects to public addresses, and to those the user opened, only.
+
+    The name is resolved once per connection; every address is judged; exactly a judged one is dialled; and the peer is
+    judged again. `Host` and TLS still see the name. So neither a spelling, nor a redirect, nor a name that changes
+    its address between the check and the connection leads elsewhere.
+    """
+
+    allow: AllowNet
+    resolve: Resolve
+    resolving: anyio.CapacityLimiter
+    watch: Watch
+    inner: httpcore2.AsyncNetworkBackend = field(default_factory=_backend)
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[SOCKET_OPTION] | None = None,
+    ) -> httpcore2.AsyncNetworkStream:
+        """Open a connection to one of the addresses of `host`, if all of them are allowed.
+
+        Raises:
+            FetchError: no address, a refused one, or none that answers.
+        """
+        self.watch.doing = f"looking up {host}"
+        found = await self._look_up(host, port, timeout)
+        for address in found:
+            self._check(host, address, port)
+        self.watch.doing = f"connecting to {host}"
+        tries = found[:_MOST_TRIES]
+        patience = None if timeout is None else timeout / len(tries)
+        for number, address in enumerate(tries, 1):
+            try:
+                stream = await self.inner.connect_tcp(address, port, patience, socket_options=socket_options)
+            except (httpcore2.ConnectError, httpcore2.ConnectTimeout) as error:
+                if number == len(tries):
+                    raise FetchError(_unreachable(host, address, port, error)) from error
+                continue
+            await self._check_peer(stream, host, address, port)
+            self.watch.doing = f"waiting for the answer of {host}"
+            return Metered(stream, self.watch)
+        raise FetchError(_unknown(host, None))
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait between the tries of the client, of which there are none."""
+        await anyio.sleep(seconds)
+
+    async def _look_up(self, host: str, port: int, timeout: float | None) -> list[str]:
+        found: Sequence[str] = ()
+        try:
+            with anyio.fail_after(timeout):
+                found = await anyio.to_thread.run_sync(
+                    self.resolve, host, port, abandon_on_cancel=True, limiter=self.resolving
+                )
+        except TimeoutError:
+            told = Failure("name", "name_timeout", f"the name {host} was not resolved in time", "try again")
+            raise FetchError(told) from None
+        except (OSError, UnicodeError) as error:
+            raise FetchError(_unknown(host, error)) from error
+        if not found:
+            raise FetchError(_unknown(host, None))
+        if len(found) > _MOST_ADDRESSES:
+            raise FetchError(
+                Failure("name", "too_many_addresses", f"{host} has {len(found)} addresses", "use another host")
+            )
+        return [_plain(address) for address in found]
+
+    def _check(self, host: str, address: str, port: int) -> None:
+        reason = addresses.judge(address, port, self.allow)
+        if reason is None and not self._opened(address, port) and addresses.is_own(address):
+            reason = "an address of this machine itself"
+        if reason is not None:
+            raise FetchError(refusal(host, address, port, reason))
+
+    async def _check_peer(self, stream: httpcore2.AsyncNetworkStream, host: str, address: str, port: int) -> None:
+        peer = cast("Sequence[object] | None", stream.get_extra_info("server_addr"))
+        reached = str(peer[0]) if peer else ""
+        if _plain(reached) != address:
+            await stream.aclose()
+            raise FetchError(refusal(host, reached, port, "not the address that was dialled"))
+        try:
+            self._check(host, address, port)
+        except FetchError:
+            await stream.aclose()
+            raise
+
+    def _opened(self, address: str, port: int) -> bool:
+        return self.allow.covers(ip_address(address), port)
+
+
+@dataclass(slots=True)
+class Forwarder(httpcore2.AsyncNetworkBackend):
+    """Connects to the proxy that the user named, which from there on decides what is reached."""
+
+    watch: Watch
+    inner: httpcore2.AsyncNetworkBackend = field(default_factory=_backend)
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[SOCKET_OPTION] | None = None,
+    ) -> httpcore2.AsyncNetworkStream:
+        """Open a connection to the proxy."""
+        self.watch.doing = "connecting to the proxy"
+        return Metered(await self.inner.connect_tcp(host, port, timeout, local_address, socket_options), self.watch)
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait between the tries of the client, of which there are none."""
+        await anyio.sleep(seconds)
+
+
+@dataclass(slots=True)
+class Metered(httpcore2.AsyncNetworkStream):
+    """A connection whose arriving bytes are counted."""
+
+    inner: httpcore2.AsyncNetworkStream
+    watch: Watch
+
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        """Read some bytes."""
+        data = await self.inner.read(max_bytes, timeout)
+        self.watch.arrived(len(data))
+        return data
+
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        """Write all of `buffer`."""
+        await self.inner.write(buffer, timeout)
+
+    async def aclose(self) -> None:
+        """Close the connection."""
+        await self.inner.aclose()
+
+    async def start_tls(
+        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
+    ) -> httpcore2.AsyncNetworkStream:
+        """Begin TLS for the name that was asked for.
+
+        Raises:
+            FetchError: the server is not who it should be, or speaks no TLS.
+        """
+        self.watch.doing = f"agreeing on TLS with {server_hostname}"
+        try:
+            secured = await self.inner.start_tls(ssl_context, server_hostname, timeout)
+        except httpcore2.ConnectError as error:
+            raise FetchError(_untrusted(server_hostname or "", error)) from error
+        self.watch.doing = f"waiting for the answer of {server_hostname}"
+        return Metered(secured, self.watch)
+
+    def get_extra_info(self, info: str) -> Any:  # noqa: ANN401 - as the interface has it
+        """Ask the connection below."""
+        return self.inner.get_extra_info(info)
+
+
+def refusal(host: str, address: str, port: int, reason: str) -> Failure:
+    """Say that an address is not dialled, and how the user could open it."""
+    shown = f"[{address}]" if ":" in address else address
+    place = host if host == address else f"{host} ({address})"
+    return Failure(
+        "address_refused",
+        "address_refused",
+        f"{place} is {reason} and is not fetched by default",
+        f"if the user wants it, he starts bursar with --allow-net {shown}:{port}",
+    )
+
+
+def _plain(address: str) -> str:
+    """Write an address in one way; an IPv4 one in IPv6 clothes as what it is."""
+    try:
+        read = ip_address(address)
+    except ValueError:
+        return address
+    return str(read.ipv4_mapped or read) if isinstance(read, IPv6Address) else str(read)
+
+
+def _unknown(host: str, error: Exception | None) -> Failure:
+    if isinstance(error, socket.gaierror) and error.errno == socket.EAI_AGAIN:
+        return Failure(
+            "name", "name_server_silent", f"no name server answered for {host}", "try again; is there a network"
+        )
+    return Failure("name", "unknown_name", f"there is no host named {host}", "check the spelling of the address")
+
+
+def _unreachable(host: str, address: str, port: int, error: Exception) -> Failure:
+    if isinstance(error, httpcore2.ConnectTimeout):
+        message, code = f"{host} ({address}) port {port} did not answer in time", "connect_timeout"
+    else:
+        cause = error.__cause__
+        refused = isinstance(cause, ConnectionRefusedError) or isinstance(
+            getattr(cause, "__cause__", None), ConnectionRefusedError
+        )
+        code = "connection_refused" if refused else "unreachable"
+        said = "refused the connection" if refused else "cannot be reached"
+        message = f"{host} ({address}) port {port} {said}"
+    return Failure("connect", code, message, "check the address and port, or try again later")
+
+
+def _untrusted(host: str, error: Exception) -> Failure:
+    cause = error.__cause__
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        code = {10: "certificate_expired", 18: "certificate_self_signed", 62: "certificate_wrong_name"}.get(
+            cause.verify_code, "certificate_untrusted"
+        )
+        why = cause.verify_message.strip().rstrip(".")
+        return Failure("tls", code, f"the certificate of {host} is not accepted: {why}", "use another source for this")
+    said = getattr(cause, "reason", None)
+    why = f" ({str(said).lower().replace('_', ' ')})" if said else ""
+    return Failure(
+        "tls", "tls_failed", f"{host} and this client could not agree on TLS{why}", "is it an http:// address"
+    )

@@ -1,0 +1,80 @@
+"""What a site's robots.txt asks of automatic readers, by the rules of RFC 9309."""
+
+import re
+from dataclasses import dataclass
+from urllib.parse import quote, unquote_to_bytes
+
+AGENT = "bursar"
+MAX_BYTES = 500 * 1024
+"""RFC 9309 §2.5: a reader must take in at least this much."""
+
+_MAX_RULES = 5000
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """The rules that apply to us: pattern and whether it allows."""
+
+    rules: tuple[tuple[str, bool], ...] = ()
+
+    def allow(self, target: str) -> bool:
+        """Tell whether a path with its query may be read; the longest pattern that fits decides, on a tie `Allow`."""
+        if target == "/robots.txt":
+            return True
+        path = _canonical(target)
+        # The standard library's robotparser takes the first rule and knows no wildcards, which most sites rely on.
+        fitting = [(len(pattern), allows) for pattern, allows in self.rules if _fits(pattern, path)]
+        return max(fitting)[1] if fitting else True
+
+
+def parse(content: bytes, agent: str = AGENT) -> Rules:
+    """Read a robots.txt: the groups that name `agent`, or those for everybody when none does."""
+    own: list[tuple[str, bool]] = []
+    everybody: list[tuple[str, bool]] = []
+    named = False
+    agents: set[str] = set()
+    in_rules = False
+    for line in content[:MAX_BYTES].decode("utf-8", "replace").lstrip("\ufeff").splitlines():
+        key, colon, value = line.partition("#")[0].partition(":")
+        key, value = key.strip().lower(), value.strip()
+        if not colon:
+            continue
+        if key == "user-agent":
+            agents = {_token(value)} if in_rules else agents | {_token(value)}
+            in_rules = False
+            named = named or agent in agents
+        elif key in ("allow", "disallow"):
+            in_rules = True
+            rule = (_canonical(value), key == "allow")
+            if value and agent in agents:
+                own.append(rule)
+            if value and "*" in agents:
+                everybody.append(rule)
+    return Rules(tuple((own if named else everybody)[:_MAX_RULES]))
+
+
+def _token(value: str) -> str:
+    found = re.match(r"[a-zA-Z_-]+|\*", value)
+    return found.group().lower() if found else ""
+
+
+def _canonical(path: str) -> str:
+    """Write a path so that equal ones are equal, whatever they spell with percent signs."""
+    return quote(unquote_to_bytes(path.replace("%2F", "%252F").replace("%2f", "%252F")), safe="/*$?&=:@!'()+,;~%")
+
+
+def _fits(pattern: str, path: str) -> bool:
+    """Match `*` as anything and a final `$` as the end, in time proportional to the lengths."""
+    anchored = pattern.endswith("$")
+    first, *rest = pattern.removesuffix("$").split("*")
+    if not path.startswith(first):
+        return False
+    position = len(first)
+    for index, part in enumerate(rest):
+        if anchored and index == len(rest) - 1:
+            return len(path) - len(part) >= position and path.endswith(part)
+        found = path.find(part, position)
+        if found < 0:
+            return False
+        position = found + len(part)
+    return not anchored or position == len(path)
