@@ -1,0 +1,16 @@
+"""The tools, one a file; each knows its arguments, its work and its facts."""
+
+from typing import Any
+
+from .base import Tool
+
+
+def tools() -> list[Tool[Any]]:
+    """Return every tool, in the order in which clients list them."""
+    # Imported here, so that a worker process that needs one module of this room does not load them all.
+    from .directory_tree import DirectoryTree
+    from .read_artifact import ReadArtifact
+    from .read_file import ReadFile
+    from .terminal import Terminal
+
+    return [ReadFile(), Terminal(), DirectoryTree(), ReadArtifact()]

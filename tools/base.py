@@ -1,0 +1,159 @@
+"""What a tool is: its arguments, its work and its facts. How much of it the model sees is decided elsewhere."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar, cast
+
+from pydantic import BaseModel, ConfigDict, model_validator
+
+from ..artifacts import Artifact, Session, Writer
+from ..budget.page import Page
+from ..budget.preview import Hint
+from ..budget.reply import View
+from ..guard.commands import Commands
+from ..guard.paths import Workspace
+
+if TYPE_CHECKING:
+    # The HTTP client takes long to load and is not needed to answer the first messages.
+    from ..guard.net import Net
+    from ..guard.workers import Workers
+
+_UNPLUGGED = cast("Any", None)
+
+Fact = str | int | float | bool | None | Sequence[str] | Mapping[str, str | int | float | None]
+"""A short typed value; the choke point cuts each text at 300 characters."""
+
+
+class ToolArgs(BaseModel):
+    """Arguments of a tool, checked strictly: an unknown name is an error, an explicit null means the default."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _null_means_default(cls, given: object) -> object:
+        if not isinstance(given, dict):
+            return given
+        arguments = cast("dict[str, Any]", given)
+        fields = cls.model_fields
+        return {k: v for k, v in arguments.items() if v is not None or k not in fields or fields[k].is_required()}
+
+
+class Progress(Protocol):
+    """Tells the client how far a call has come; does nothing for a client that did not ask."""
+
+    async def __call__(self, done: float, total: float | None = None, message: str = "") -> None:
+        """Report `done` of `total` (None when unknown), in whatever unit `message` names."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What one call may use: its session, the gates to the machine, and a way to report progress.
+
+    Attributes:
+        tool: the name of the tool that is called.
+        did: the one-line description of the action, for the records.
+        patience_s: seconds until the client may give up; a longer work answers before with a live artifact.
+        writers: every output opened so far; the choke point commits each of them, however the call ends.
+        net: the way out to the network.
+        workers: processes for parsing what nobody trusts.
+    """
+
+    tool: str
+    did: str
+    session: Session
+    workspace: Workspace
+    commands: Commands
+    progress: Progress
+    patience_s: float
+    writers: list[Writer] = field(default_factory=list[Writer])
+    net: "Net" = _UNPLUGGED
+    workers: "Workers" = _UNPLUGGED
+
+    def output(self, label: str) -> Writer:
+        """Open an artifact to stream content into; `label` ends its file name, such as `terminal.log`."""
+        writer = self.session.writer(tool=self.tool, did=self.did, label=label)
+        self.writers.append(writer)
+        return writer
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A small image for the eye of the model, beside the reply."""
+
+    media_type: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The outcome of a work, good or bad.
+
+    Attributes:
+        facts: short values in the order in which they are shown.
+        output: the content to preview; a writer is committed by the choke point.
+        hint: what the tool knows of the content's kind.
+        parts: outcomes of several items in one call; they share the budget and keep their places.
+        picture: an image to show, when the caller asked for one.
+        seen_before: the session was shown this output before; the reply only points to it.
+        view: the tool's own way of showing the output within an allowance, in place of the preview by kind.
+    """
+
+    facts: Mapping[str, Fact] = field(default_factory=dict[str, Fact])
+    output: Writer | Artifact | None = None
+    hint: Hint = field(default_factory=Hint)
+    parts: Sequence["Done"] = ()
+    picture: Picture | None = None
+    seen_before: bool = False
+    view: View | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A page of an artifact that exists already, or of a list; never stored again.
+
+    Attributes:
+        page: what to show and how to go on.
+        artifact: what the page is of; None for a list.
+        facts: short values in the order in which they are shown.
+    """
+
+    page: Page
+    artifact: Artifact | None = None
+    facts: Mapping[str, Fact] = field(default_factory=dict[str, Fact])
+
+
+Outcome = Done | Reading
+
+A = TypeVar("A", bound=ToolArgs)
+
+
+class Tool(Generic[A]):
+    """One tool; the docstring of a subclass is the description that the model reads.
+
+    Attributes:
+        name: as clients call it.
+        Args: its arguments.
+        read_only: it changes nothing but the session's own artifacts; clients may run it in parallel and unasked.
+        destructive: it may delete or overwrite what was there before.
+        open_world: it reaches beyond this machine.
+    """
+
+    name: ClassVar[str]
+    read_only: ClassVar[bool] = False
+    destructive: ClassVar[bool] = False
+    open_world: ClassVar[bool] = False
+    Args: type[A]
+
+    def did(self, args: A) -> str:
+        """Describe the action in one line built from the arguments, such as `$ npm test`."""
+        raise NotImplementedError
+
+    async def run(self, args: A, call: Call) -> Outcome:
+        """Do the work.
+
+        Raises:
+            BursarError: the call could not be done at all; an unwelcome outcome of the work is no error.
+        """
+        raise NotImplementedError

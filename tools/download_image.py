@@ -1,0 +1,260 @@
+"""Downloads a picture: kept under an image's name only if it decodes as one, else explained."""
+
+import os
+import re
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import ClassVar, cast
+from urllib.parse import unquote, urlsplit
+
+import anyio.to_thread
+from pydantic import Field
+
+from ..artifacts import Artifact, Writer, refusals
+from ..artifacts.folder import write as write_all
+from ..artifacts.records import Fact as RecordFact
+from ..artifacts.records import State
+from ..errors import BursarError
+from ..guard.cache import Entry
+from ..guard.failures import Failure
+from ..guard.response import Response
+from ..guard.workers import Json
+from .base import Call, Done, Fact, Picture, Tool, ToolArgs
+from .fetched import cache_of
+from .picture_kinds import FORMATS, HEAD_BYTES, sniff
+
+_INSPECT = "bursar.tools.images:inspect"
+_BLOCK_BYTES = 256 * 1024
+_SHOWN_HASH_CHARACTERS = 16
+_DECODING_S = 8.0
+_MARGIN_S = 1.5
+"""Kept of the client's patience for the check and the reply."""
+
+_CAUSES: Mapping[str, tuple[str, str]] = {
+    "empty": ("the answer has no content", "check the address"),
+    "not_an_image": ("the content is not an image but {kind}", "give the address of the image file itself"),
+    "unsupported": ("{kind} is an image format that cannot be decoded here", "look for a JPEG or PNG of it"),
+    "truncated": ("the image is cut short", "try again; if it stays so, use another source"),
+    "too_many_pixels": ("the image would unpack to too many pixels", "look for a smaller version"),
+    "corrupt": ("the image is damaged", "try again; if it stays so, use another source"),
+    "too_slow": ("the image takes too long to decode", "look for a smaller version"),
+    "too_large": ("the image needs too much memory to decode", "look for a smaller version"),
+    "worker_failed": ("the image made its decoder crash", "use another source"),
+}
+_KINDS = {
+    "html": "a web page",
+    "json": "JSON data",
+    "pdf": "a PDF",
+    "text": "plain text",
+    "binary": "unknown data",
+    "zip": "a ZIP archive",
+    "gzip": "a gzip archive",
+}
+_PLAIN = {"html": "html", "text": "txt", "json": "json", "pdf": "pdf"}
+
+
+class DownloadImageArgs(ToolArgs):
+    """Arguments of `download_image`."""
+
+    url: str = Field(description="Address of the image file")
+    strip: bool = Field(default=False, description="Remove metadata such as GPS position")
+    thumbnail: bool = Field(default=False, description="Also show it to you, at most 512 px")
+
+
+class DownloadImage(Tool[DownloadImageArgs]):
+    """Download an image and check it by decoding. Tells where it lies, its format and size, or why it failed."""
+
+    name: ClassVar[str] = "download_image"
+    open_world: ClassVar[bool] = True
+    Args = DownloadImageArgs
+
+    def did(self, args: DownloadImageArgs) -> str:
+        """Name the address."""
+        return f"GET image {args.url}"
+
+    async def run(self, args: DownloadImageArgs, call: Call) -> Done:
+        """Fetch into a file without an artifact, have it decoded, and store it as what it turned out to be."""
+        usual = call.net.settings.limits
+        limits = replace(usual, total_s=max(1.0, min(usual.total_s, call.patience_s - _MARGIN_S)))
+        cache = cache_of(call.session)
+        with _spool(call) as spool:
+            response = await call.net.fetch(args.url, spool, limits=limits, cache=cache)
+            if response.source != "network":
+                if (before := _before(response, args, call)) is not None:
+                    return _done(before)
+                response = await call.net.fetch(args.url, spool, limits=limits, cache=cache, reuse="never")
+            job = _Job(args, call, response, spool)
+            if response.failure is not None:
+                return await job.failed(response.failure, _kind(spool.path))
+            return await job.judged()
+
+
+@dataclass(slots=True)
+class _Spool:
+    """Takes the bytes as they arrive; lies in the session's own directory under a name that is cleared away."""
+
+    path: Path
+    descriptor: int
+    size: int = 0
+
+    def write(self, data: bytes) -> None:
+        """Append; raises BursarError as the store does."""
+        try:
+            write_all(self.descriptor, data)
+        except OSError as error:
+            raise refusals.from_os(error, "the image") from error
+        self.size += len(data)
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    args: DownloadImageArgs
+    call: Call
+    response: Response
+    spool: _Spool
+
+    async def judged(self) -> Done:
+        """Decode what arrived, and store it under the name it deserves."""
+        stripped, small = self._beside("strip"), self._beside("small")
+        try:
+            found = await self._inspect(stripped, small)
+            if "bad" in found:
+                reason, kind = str(found["bad"]), str(found.get("kind", ""))
+                return await self.failed(_bad(reason, kind, self.spool.size), kind, said=str(found.get("said", "")))
+            return await self._stored(found, stripped, small)
+        finally:
+            for path in (stripped, small):
+                path.unlink(missing_ok=True)
+
+    async def failed(self, failure: Failure, kind: str, said: str = "") -> Done:
+        """Explain the failure; what arrived is kept, but not as an image."""
+        directory = self.call.session.directory
+        facts: dict[str, Fact] = {"status": "failed"}
+        if self.spool.size:
+            state = "partial" if failure.stage in ("connect", "size", "timeout") else "whole"
+            received = await self._keep(self.spool.path, f"received.{_PLAIN.get(kind, 'bin')}", {}, state)
+            facts = {"artifact": received.ref, **facts}
+        if self.response.status is not None:
+            facts["http_status"] = self.response.status
+        facts |= {
+            "code": failure.code,
+            "error": said or f"{failure.stage}: {failure.code}",
+            "cause": failure.message,
+            "fix": failure.fix,
+            "target_path": str(directory / _name(self.response.final_url, "")),
+            "download_dir": str(directory),
+        }
+        return Done(facts=facts)
+
+    async def _inspect(self, stripped: Path, small: Path) -> dict[str, Json]:
+        wanted = {
+            "path": str(self.spool.path),
+            "strip_to": str(stripped) if self.args.strip else "",
+            "thumbnail_to": str(small) if self.args.thumbnail else "",
+        }
+        left_s = self.call.patience_s - _MARGIN_S - self.response.took_s
+        deadline_s = max(1.0, min(_DECODING_S, left_s))
+        try:
+            found = await self.call.workers.call(_INSPECT, wanted, deadline_s=deadline_s)
+        except BursarError as error:
+            if error.code not in _CAUSES:
+                raise
+            return {"bad": error.code, "kind": _kind(self.spool.path), "said": error.message}
+        return cast("dict[str, Json]", found)
+
+    async def _stored(self, found: dict[str, Json], stripped: Path, small: Path) -> Done:
+        form = FORMATS[str(found["format"])]
+        known = ("format", "width", "height", "mode", "animated", "frames", "blank", "note")
+        told: dict[str, RecordFact] = {name: _scalar(found[name]) for name in known if name in found}
+        if found.get("orientation", 1) != 1:
+            told["orientation"] = _scalar(found["orientation"])
+        if self.args.strip:
+            told["stripped"] = found.get("stripped") is True
+        declared = self.response.content_type
+        if declared != form.media_type:
+            told["declared"] = declared or "no content type"
+        source = stripped if told.get("stripped") else self.spool.path
+        artifact = await self._keep(source, _name(self.response.final_url, form.suffix), told, "whole")
+        if self.response.entry is not None:
+            cache_of(self.call.session).keep(self.response.entry, artifact.ref)
+        if not found.get("thumbnail"):
+            return _done(artifact)
+        return _done(artifact, Picture(str(found["thumbnail"]), await anyio.to_thread.run_sync(small.read_bytes)))
+
+    async def _keep(self, source: Path, label: str, told: Mapping[str, RecordFact], state: State) -> Artifact:
+        writer = self.call.output(label)
+        await anyio.to_thread.run_sync(_copy, source, writer)
+        entry = self.response.entry if told else None
+        return await writer.finish(state, facts={**told, **(entry.facts() if entry else {})})
+
+    def _beside(self, word: str) -> Path:
+        return self.spool.path.with_name(f"{self.spool.path.name}-{word}")
+
+
+@contextmanager
+def _spool(call: Call) -> Generator[_Spool]:
+    folder = call.session.ledger.folder
+    descriptor, name = folder.temporary()
+    try:
+        yield _Spool(folder.path / name, descriptor)
+    finally:
+        os.close(descriptor)
+        folder.remove(name)
+
+
+def _copy(source: Path, writer: Writer) -> None:
+    with source.open("rb") as file:
+        while block := file.read(_BLOCK_BYTES):
+            writer.write(block)
+
+
+def _before(response: Response, args: DownloadImageArgs, call: Call) -> Artifact | None:
+    """Find the picture that an earlier call stored, if it is what this one wants."""
+    if args.thumbnail:
+        return None
+    try:
+        artifact = call.session.open(response.artifact)
+    except BursarError:
+        # It was cleared away, or belongs to a session that is.
+        return None
+    fitting = artifact.state == "whole" and "format" in artifact.facts
+    return artifact if fitting and bool(artifact.facts.get("stripped")) == args.strip else None
+
+
+def _done(artifact: Artifact, picture: Picture | None = None) -> Done:
+    own = {field.name for field in fields(Entry)}
+    facts: dict[str, Fact] = {
+        "artifact": artifact.ref,
+        "status": "ok",
+        "target_path": artifact.path,
+        "download_dir": str(Path(artifact.path).parent),
+        **{name: value for name, value in artifact.facts.items() if name not in own},
+        "bytes": artifact.size,
+        "sha256": artifact.sha256[:_SHOWN_HASH_CHARACTERS],
+    }
+    return Done(facts=facts, picture=picture)
+
+
+def _bad(reason: str, kind: str, size: int) -> Failure:
+    message, fix = _CAUSES[reason]
+    named = _KINDS.get(kind, kind or "unknown data")
+    stage = "size" if reason in ("too_many_pixels", "too_large") else "decode"
+    return Failure(stage, reason, f"{message.format(kind=named)} ({size:,} bytes)", fix)
+
+
+def _kind(path: Path) -> str:
+    with path.open("rb") as file:
+        return sniff(file.read(HEAD_BYTES))
+
+
+def _name(url: str, suffix: str) -> str:
+    """Name the file: words of the address, and the suffix of what it really is. The server's own wish is not asked."""
+    stem = unquote(urlsplit(url).path).rstrip("/").rpartition("/")[2]
+    stem = re.sub(r"[^A-Za-z0-9_-]+", "-", stem.rpartition(".")[0] or stem).strip("-")[:40] or "image"
+    return f"{stem}.{suffix}" if suffix else stem
+
+
+def _scalar(value: Json) -> RecordFact:
+    return value if isinstance(value, str | int | float | bool | None) else str(value)

@@ -1,0 +1,220 @@
+"""Reads what was stored: lists, pages, searches, and waits for what is still being written."""
+
+import time
+from collections.abc import Callable
+from typing import ClassVar
+
+import anyio
+from pydantic import Field
+
+from ..artifacts import Artifact, reader, search, spans
+from ..artifacts.index import Progress
+from ..artifacts.reader import Excerpt
+from ..artifacts.search import Found, Query
+from ..artifacts.spans import Span
+from ..budget.page import Page, Piece
+from ..errors import BursarError
+from ._threads import in_thread
+from .base import Call, Fact, Reading, Tool, ToolArgs
+
+QUICK_BYTES = 1 << 20
+"""Read on the event loop; looking for a line in more may take long."""
+
+_POLL_MIN_S, _POLL_MAX_S = 0.03, 0.3
+_SETTLE_S = 0.1
+"""Waited for more when new output has come: programs print a line in several pieces."""
+
+
+class ReadArtifactArgs(ToolArgs):
+    """Which artifact, and what of it."""
+
+    artifact: str = Field("", description="reference, id or path; omit to list them")
+    lines: str | None = Field(None, description='"4000-4050", "4000-" or "-50"', coerce_numbers_to_str=True)
+    bytes: str | None = Field(None, description='"0-4095"', coerce_numbers_to_str=True)
+    tail: int | None = Field(None, description="last lines")
+    grep: str | None = Field(None, description="regex; also within lines or bytes")
+    context: int = Field(search.DEFAULT_CONTEXT, description="lines around a match")
+    wait_s: float = Field(0, description="wait for new output, a match or the end of a running command")
+
+
+class ReadArtifact(Tool[ReadArtifactArgs]):
+    """Page through or search the full output of an earlier call, or list this session's outputs."""
+
+    name: ClassVar[str] = "read_artifact"
+    read_only: ClassVar[bool] = True
+    Args = ReadArtifactArgs
+
+    def did(self, args: ReadArtifactArgs) -> str:
+        """Describe the reading."""
+        name = args.artifact.rpartition("/")[2]
+        if not name:
+            return "listed artifacts"
+        if args.grep is not None:
+            return f"{args.grep!r} in {name}"
+        asked = (
+            f"{unit} {part}"
+            for unit, part in (("lines", args.lines), ("bytes", args.bytes), ("tail", args.tail))
+            if part
+        )
+        return " ".join(["read", name, *asked])
+
+    async def run(self, args: ReadArtifactArgs, call: Call) -> Reading:
+        """Read.
+
+        Raises:
+            BursarError: unknown_artifact, bad_argument, and whatever the reader and the search raise.
+        """
+        unit, span = _asked(args)
+        if not args.artifact:
+            return _listing(args, span, call)
+
+        def view() -> Artifact:
+            return call.session.open(args.artifact, call.workspace.descriptor)
+
+        patience_s = min(max(args.wait_s, 0), call.patience_s)
+        if args.grep is not None:
+            return await _search(_query(args.grep, args.context, unit, span), view, patience_s)
+        artifact = await _waited(view, patience_s) if patience_s else view()
+        if artifact.size <= QUICK_BYTES:
+            excerpt = _excerpt(artifact, unit, span, None)
+        else:
+            excerpt = await in_thread(
+                lambda pulse: _excerpt(artifact, unit, span, pulse.beat), call.progress, "bytes scanned"
+            )
+        about = _about(artifact) if span is None or patience_s else {}
+        return Reading(excerpt.page, artifact, {**_state(artifact), **about, **_shown(excerpt)})
+
+
+def _asked(args: ReadArtifactArgs) -> tuple[str, Span | None]:
+    """Understand which part is asked for: its unit, and the range or None for the default."""
+    given = [name for name in ("lines", "bytes", "tail") if getattr(args, name) not in (None, "")]
+    if len(given) > 1:
+        raise BursarError("bad_argument", f"both {given[0]} and {given[1]} are given", f"Give {given[0]} or {given[1]}")
+    if args.lines:
+        return "lines", spans.parse(args.lines, "lines")
+    if args.bytes:
+        return "bytes", spans.parse(args.bytes, "bytes")
+    if args.tail is not None:
+        if args.tail < 1:
+            raise BursarError("bad_argument", f"tail={args.tail} shows nothing", "Give a number of lines from 1")
+        return "lines", Span(None, args.tail)
+    return "lines", None
+
+
+def _excerpt(artifact: Artifact, unit: str, span: Span | None, progress: Progress | None) -> Excerpt:
+    if span is None:
+        return reader.tail(artifact, artifact.size or 1) if artifact.state == "live" else reader.beginning(artifact)
+    if span.first is None:
+        return reader.tail(artifact, span.last or 1, unit)
+    if unit == "bytes":
+        return reader.some_bytes(artifact, span.first, span.last)
+    return reader.lines(artifact, span.first, span.last, progress)
+
+
+def _query(pattern: str, context: int, unit: str, span: Span | None) -> Query:
+    return Query(
+        pattern,
+        context=context,
+        lines=span if unit == "lines" else None,
+        bytes=span if unit == "bytes" else None,
+    )
+
+
+async def _waited(view: Callable[[], Artifact], patience_s: float) -> Artifact:
+    """Wait until a live artifact has grown or ended."""
+    artifact = view()
+    size = artifact.size
+    rest_s = _POLL_MIN_S
+    until = time.monotonic() + patience_s
+    while artifact.state == "live" and artifact.size == size and time.monotonic() < until:
+        await anyio.sleep(min(rest_s, max(0.0, until - time.monotonic())))
+        rest_s = min(_POLL_MAX_S, rest_s * 1.5)
+        artifact = view()
+    if artifact.state == "live" and artifact.size != size:
+        await anyio.sleep(_SETTLE_S)
+        artifact = view()
+    return artifact
+
+
+async def _search(query: Query, view: Callable[[], Artifact], patience_s: float) -> Reading:
+    """Search; in a live artifact again when it has grown, until something is found, it has ended, or time is up."""
+    until = time.monotonic() + patience_s
+    while True:
+        artifact = view()
+        found = await search.grep(artifact, query)
+        left_s = until - time.monotonic()
+        if found.matches != 0 or artifact.state != "live" or left_s <= 0:
+            return _matches(found, artifact)
+        await _waited(view, left_s)
+
+
+def _matches(found: Found, artifact: Artifact) -> Reading:
+    facts: dict[str, Fact] = {"matches": found.matches if found.matches is not None else f"more than {found.shown}"}
+    if found.range:
+        facts["in"] = found.range
+    return Reading(found.page, artifact, {**_state(artifact), **facts})
+
+
+def _state(artifact: Artifact) -> dict[str, Fact]:
+    return {} if artifact.state == "whole" else {"state": "running" if artifact.state == "live" else artifact.state}
+
+
+def _about(artifact: Artifact) -> dict[str, Fact]:
+    return {"of": artifact.did, "bytes": artifact.size, **artifact.facts}
+
+
+def _shown(excerpt: Excerpt) -> dict[str, Fact]:
+    facts: dict[str, Fact] = {excerpt.unit: excerpt.shows}
+    if excerpt.encoding:
+        facts["shown_as"] = excerpt.encoding
+    if excerpt.invalid:
+        facts["not_utf8"] = f"{excerpt.invalid:,} bytes, shown as U+FFFD"
+    if excerpt.earlier is not None:
+        facts["earlier"] = ", ".join(f'{name}="{value}"' for name, value in excerpt.earlier.items())
+    return facts
+
+
+def _listing(args: ReadArtifactArgs, span: Span | None, call: Call) -> Reading:
+    """List the session's artifacts, the latest first; `lines` pages through the list."""
+    if args.bytes or args.grep is not None:
+        name = "bytes" if args.bytes else "grep"
+        raise BursarError(
+            "bad_argument", f"{name} without an artifact", "Say which artifact, or leave both out to list them"
+        )
+    artifacts = call.session.artifacts()[::-1]
+    first, last = 1, len(artifacts)
+    if span is not None:
+        first = span.first if span.first is not None else max(1, last - (span.last or 0) + 1)
+        last = min(last, span.last or last) if span.first is not None else last
+    pieces = [
+        Piece(_entry(artifact), {"lines": f"{place}-"})
+        for place, artifact in enumerate(artifacts[first - 1 : last], start=first)
+    ]
+    after = {"lines": f"{last + 1}-"} if last < len(artifacts) else None
+    return Reading(Page(pieces, after), None, {"session": call.session.handle, "artifacts": len(artifacts)})
+
+
+def _entry(artifact: Artifact) -> str:
+    state = "" if artifact.state == "whole" else f"  {artifact.state}"
+    counted = "" if artifact.lines is None else f"  {artifact.lines:,} lines"
+    did = " ".join(artifact.did.split())[:120]
+    return (
+        f"{artifact.id}{state}  {_measure(artifact.size)}{counted}  {_age(artifact.created)}  {artifact.tool}: {did}\n"
+    )
+
+
+def _measure(size: int) -> str:
+    amount = float(size)
+    for unit in ("B", "kB", "MB", "GB"):
+        if amount < 1000 or unit == "GB":
+            return f"{amount:.3g} {unit}" if amount < 1000 else f"{amount:,.0f} {unit}"
+        amount /= 1000
+    return ""
+
+
+def _age(created: float) -> str:
+    seconds = max(0.0, time.time() - created)
+    for unit, length in (("d", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.0f} {unit} ago"
+    return f"{seconds:.0f} s ago"

@@ -1,0 +1,200 @@
+"""Reads a local file: its content becomes an artifact in UTF-8, of which the reply shows what fits or is asked for."""
+
+import os
+from collections.abc import Callable
+from typing import ClassVar
+
+from pydantic import Field
+
+from ..artifacts import Artifact, Source, Writer, reader, spans
+from ..artifacts.reader import Excerpt
+from ..budget.preview import Hint
+from ..errors import BursarError
+from ..guard.names import written
+from ..guard.opened import OpenedFile
+from . import encoding
+from ._threads import Pulse, in_thread
+from .base import Call, Done, Fact, Outcome, Reading, Tool, ToolArgs
+from .encoding import Encoding, ToUtf8
+
+BLOCK_BYTES = 1 << 20
+
+QUICK_BYTES = 256 * 1024
+"""Read on the event loop: a quarter of a millisecond, less than a thread costs to reach under load."""
+
+REFER_BYTES = 64 * 1024 * 1024
+"""Larger files are not copied: the artifact refers to them, as long as they do not change."""
+
+SCAN_BYTES = 4 * 1024 * 1024
+"""Of a file that is not copied, how far to look for a character that tells its encoding: some milliseconds."""
+
+ENDLESS_BYTES = 64 * 1024 * 1024
+"""Read of a file that tells no size, such as those of /sys."""
+
+FINE_TICK_S = 0.02
+"""A file system's clock ticks at least this often (Linux: 100 to 1,000 times a second)."""
+
+COARSE_TICK_S = 2.0
+"""What FAT keeps of a time; assumed where a time has no fraction below a millisecond."""
+
+Beat = Callable[[float, float], None]
+
+
+class ReadFileArgs(ToolArgs):
+    """Which file, and which part of it to show."""
+
+    path: str = Field(description="absolute, or relative to the first root")
+    lines: str | None = Field(
+        None, description='"4000-4050", "4000-" or "-50" (the last 50)', coerce_numbers_to_str=True
+    )
+    bytes: str | None = Field(None, description='"0-4095"', coerce_numbers_to_str=True)
+
+
+class ReadFile(Tool[ReadFileArgs]):
+    """Read a file of any size, encoding or kind in the workspace.
+
+    The reply previews it or shows the range asked for; search the artifact with read_artifact.
+    """
+
+    name: ClassVar[str] = "read_file"
+    read_only: ClassVar[bool] = True
+    Args = ReadFileArgs
+
+    def did(self, args: ReadFileArgs) -> str:
+        """Describe the reading."""
+        part = f" lines {args.lines}" if args.lines else f" bytes {args.bytes}" if args.bytes else ""
+        return f"read {written(args.path)}{part}"
+
+    async def run(self, args: ReadFileArgs, call: Call) -> Outcome:
+        """Read.
+
+        Raises:
+            BursarError: a range that is none, or a path that cannot be read.
+        """
+        if args.lines and args.bytes:
+            raise BursarError("bad_argument", "both lines and bytes are given", "Give one of them")
+        unit, text = ("lines", args.lines) if args.lines else ("bytes", args.bytes)
+        span = spans.parse(text, unit) if text else None
+        if call.workspace.is_quick(args.path, QUICK_BYTES):
+            artifact = _stored(args.path, call, _no_beat)
+        else:
+            artifact = await in_thread(lambda pulse: _stored(args.path, call, pulse.beat), call.progress, "bytes read")
+        facts = _facts(artifact)
+        if span is None:
+            return Done(facts, artifact, Hint(name=_original(artifact)))
+        if artifact.size <= QUICK_BYTES:
+            excerpt = _excerpt(artifact, span, unit, None)
+        else:
+            excerpt = await in_thread(
+                lambda pulse: _excerpt(artifact, span, unit, pulse), call.progress, "bytes scanned"
+            )
+        return Reading(excerpt.page, artifact, facts | _about(excerpt))
+
+
+def _no_beat(done: float, total: float) -> None:
+    """Small files are read at one go."""
+
+
+def _stored(path: str, call: Call, beat: Beat) -> Artifact:
+    """Return the artifact of a file as it is now: an earlier one if it has not changed since, else a new one."""
+    workspace = call.workspace
+    with workspace.open(path) as file:
+        own = _own(file, call)
+        if own is not None:
+            return own
+        status = file.status
+        source = Source(str(file.path), status.st_size, status.st_mtime_ns, status.st_ino, status.st_dev)
+        earlier = call.session.same_source(source, workspace.descriptor)
+        if earlier is not None and _surely_same(earlier, source):
+            return earlier
+        found = encoding.detect(file, SCAN_BYTES if file.size > REFER_BYTES else None)
+        facts = _noted(file, found)
+        if file.size > REFER_BYTES and found.codec is None:
+            return call.session.refer(
+                source.path, status, tool=call.tool, did=call.did, opener=workspace.descriptor, facts=facts
+            )
+        writer = call.output(file.path.name)
+        replaced = _copy(file, writer, found, beat)
+        if replaced:
+            facts["replaced"] = f"{replaced:,} broken characters, by U+FFFD"
+        after = os.fstat(file.descriptor)
+        if (after.st_size, after.st_mtime_ns) != (status.st_size, status.st_mtime_ns):
+            facts["changed"] = "while it was read"
+            return writer.commit(facts=facts)
+        return writer.commit(source=source, facts=facts)
+
+
+def _surely_same(earlier: Artifact, source: Source) -> bool:
+    """Tell whether equal times mean equal contents: not for a file that was written just before it was read.
+
+    Nor for files without a size, which the kernel writes anew at each reading.
+    """
+    tick_s = FINE_TICK_S if source.mtime_ns % 1_000_000 else COARSE_TICK_S
+    return source.size > 0 and (earlier.is_reference or earlier.created - source.mtime_ns / 1e9 > tick_s)
+
+
+def _own(file: OpenedFile, call: Call) -> Artifact | None:
+    """Return the artifact whose content the file is, if it lies in the caller's session directory."""
+    directory = call.session.directory
+    if file.path.parent.name != directory.name or not file.path.parent.samefile(directory):
+        return None
+    try:
+        return call.session.open(str(directory / file.path.name), call.workspace.descriptor)
+    except BursarError:
+        return None
+
+
+def _copy(file: OpenedFile, writer: Writer, found: Encoding, beat: Beat) -> int:
+    """Stream a file into its artifact, as long as it was when it was opened; return how many characters were broken."""
+    converter = ToUtf8(found)
+    size = file.size or ENDLESS_BYTES
+    done = 0
+    while done < size and (block := file.read(done, min(BLOCK_BYTES, size - done))):
+        done += len(block)
+        writer.write(converter.feed(block))
+        beat(done, file.size)
+    if rest := converter.feed(b"", last=True):
+        writer.write(rest)
+    return converter.replaced
+
+
+def _noted(file: OpenedFile, found: Encoding) -> dict[str, str | int | float | bool | None]:
+    """Return what is worth knowing of the original, beside its content."""
+    facts: dict[str, str | int | float | bool | None] = {}
+    if found.codec is not None:
+        facts["encoding"] = f"{found.name}, shown and stored as UTF-8"
+    elif found.name not in {"utf-8", "binary"}:
+        facts["encoding"] = found.name
+    head = ToUtf8(found).feed(file.read(0, 1 << 16)) if found.name != "binary" else b""
+    if b"\r\n" in head:
+        facts["newlines"] = "CRLF" if head.count(b"\n") == head.count(b"\r\n") else "CRLF and LF, mixed"
+    return facts
+
+
+def _original(artifact: Artifact) -> str:
+    return artifact.source.path if artifact.source is not None else artifact.path
+
+
+def _facts(artifact: Artifact) -> dict[str, Fact]:
+    source = artifact.source
+    file: dict[str, Fact] = {"file": written(source.path)} if source is not None else {}
+    return {**file, **artifact.facts}
+
+
+def _excerpt(artifact: Artifact, span: spans.Span, unit: str, pulse: Pulse | None) -> Excerpt:
+    if span.first is None:
+        return reader.tail(artifact, span.last or 1, unit)
+    if unit == "bytes":
+        return reader.some_bytes(artifact, span.first, span.last)
+    return reader.lines(artifact, span.first, span.last, pulse.beat if pulse else None)
+
+
+def _about(excerpt: Excerpt) -> dict[str, Fact]:
+    facts: dict[str, Fact] = {excerpt.unit: excerpt.shows}
+    if excerpt.encoding:
+        facts["shown_as"] = excerpt.encoding
+    if excerpt.invalid:
+        facts["not_utf8"] = f"{excerpt.invalid:,} bytes, shown as U+FFFD"
+    if excerpt.earlier is not None:
+        facts["earlier"] = ", ".join(f'{name}="{value}"' for name, value in excerpt.earlier.items())
+    return facts

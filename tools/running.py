@@ -1,0 +1,111 @@
+"""Commands that go on after their call was answered; each is seen out, and its artifact made final."""
+
+import asyncio
+from dataclasses import dataclass
+
+import anyio
+
+from ..artifacts import Artifact, Writer
+from ..errors import BursarError
+from ..guard.commands import Command, Exit
+
+Told = dict[str, str | int | float]
+
+_FIXES = {
+    "timeout": "raise timeout_s, or use background=true",
+    "output limit": "make it print less, or write to a file; --capture-bytes raises the limit",
+    "disk full": "make room on the disk of the artifacts",
+    "lost": "run it again; it may have killed its own keeper",
+}
+
+
+def outcome(ended: Exit) -> Told:
+    """Tell how a command ended, as facts of a reply: `exit_code`, or `ended` with the reason."""
+    told: Told = {}
+    if ended.ended != "exited":
+        told["ended"] = ended.ended
+    elif ended.signal:
+        told["ended"] = f"signal {ended.signal}"
+    if ended.code is not None:
+        told["exit_code"] = ended.code
+    told["took_s"] = round(ended.took_s, 1 if ended.took_s >= 1 else 3)
+    if ended.killed:
+        told["killed"] = ended.killed
+    if ended.left:
+        told["left"] = ended.left
+    if ended.ended in _FIXES:
+        told["fix"] = _FIXES[ended.ended]
+    elif ended.killed and ended.ended == "exited":
+        told["note"] = "what it left running was ended with it; background=true keeps a command running"
+    return told
+
+
+async def close_output(writer: Writer, ended: Exit) -> Artifact:
+    """Make the output of a command final: whole, unless the end came from outside and cut it off.
+
+    Raises:
+        BursarError: disk_full or store_failed.
+    """
+    whole = ended.ended in {"exited", "timeout", "stopped"}
+    return await writer.finish("whole" if whole else "partial", facts=outcome(ended))
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """A command whose call was answered before it ended."""
+
+    command: Command
+    _seen_out: asyncio.Task[Artifact]
+
+    async def final(self) -> Artifact:
+        """Wait for its end, and return its final artifact.
+
+        Raises:
+            BursarError: disk_full or store_failed; its output could not be made final.
+        """
+        return await asyncio.shield(self._seen_out)
+
+
+class Running:
+    """The commands of a server that outlast their calls."""
+
+    def __init__(self) -> None:
+        self._live: dict[str, Live] = {}
+
+    def adopt(self, command: Command, writer: Writer) -> Artifact:
+        """Let a command go on without its call, and return its live artifact.
+
+        The writer is no longer the call's: it is committed here when the command ends.
+        """
+        artifact = writer.artifact
+        if artifact is None:
+            raise ValueError("the command does not write into this writer")
+        task = asyncio.get_running_loop().create_task(self._see_out(artifact.ref, command, writer))
+        self._live[artifact.ref] = Live(command, task)
+        return artifact
+
+    def find(self, artifact: Artifact) -> Live:
+        """Return the command that writes an artifact.
+
+        Raises:
+            BursarError: not_running; it has ended, or belongs to another process.
+        """
+        live = self._live.get(artifact.ref)
+        if live is not None:
+            return live
+        if artifact.state == "live":
+            what, fix = "was started by another server process", "stop it there"
+        else:
+            what, fix = "is no running command", "read it with read_artifact"
+        raise BursarError("not_running", f"{artifact.id} {what}", fix)
+
+    async def _see_out(self, reference: str, command: Command, writer: Writer) -> Artifact:
+        try:
+            return await close_output(writer, await command.ended())
+        except asyncio.CancelledError:
+            # The event loop is about to close: nobody will see the command out any more.
+            with anyio.CancelScope(shield=True):
+                writer.commit("partial", facts=outcome(await command.kill(0)))
+            raise
+        finally:
+            del self._live[reference]

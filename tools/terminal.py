@@ -1,0 +1,250 @@
+"""Runs shell commands: their output goes straight into the artifact, and nothing they start outlives them."""
+
+import os
+import sys
+import time
+from dataclasses import replace
+from functools import lru_cache
+from typing import ClassVar
+
+import anyio
+from pydantic import Field
+
+from ..artifacts import Artifact, Writer, reader
+from ..budget.page import Page
+from ..errors import BursarError
+from ..guard.commands import Command, Exit
+from .base import Call, Done, Outcome, Reading, Tool, ToolArgs
+from .running import Running, Told, close_output, outcome
+
+TIMEOUT_S = 120.0
+LONGEST_S = 86_400.0
+"""A day: also how long a background command may run unless told otherwise."""
+
+GRACE_S = 0.5
+"""Between SIGTERM and SIGKILL when a command is stopped or its call is cancelled."""
+
+ARGUMENT_BYTES = 128 * 1024 - 1
+"""The longest single argument that Linux takes (MAX_ARG_STRLEN, its final NUL left out)."""
+
+WINDOWS_COMMAND_CHARACTERS = 32_000
+"""What Windows takes as a command line, less the name of the shell."""
+
+_SETTLE_S = 0.5
+"""A background command that fails at once is told so at once."""
+
+_ECHO_S = 2.0
+"""Waited at most for the answer of a command that was sent input."""
+
+_QUIET_S = 0.2
+"""Without new output for so long, an answer counts as complete."""
+
+_POLL_S = 0.03
+_DID_CHARACTERS = 250
+_PROGRESS_S = 1.0
+_END_OF_INPUT = "\x04"
+
+_RUNNING = "read_artifact with wait_s waits for it; terminal(artifact=…, stop=true) ends it"
+
+
+class TerminalArgs(ToolArgs):
+    """What to run and how, or which running command to attend to."""
+
+    command: str = Field("", description="what bash runs")
+    cwd: str = Field("", description="default: the first root")
+    timeout_s: float = Field(0, description="default 120, in background 86400")
+    input: str = Field("", description="text for stdin, line break included; else stdin is empty")
+    background: bool = Field(default=False, description="for servers: answer at once and let it run, stdin open")
+    artifact: str = Field("", description="of a running command: to send input, stop it, or wait for its end")
+    stop: bool = Field(default=False, description="end it and all it started")
+
+
+class Terminal(Tool[TerminalArgs]):
+    """Run a bash command. Its output, stdout and stderr in order, is kept whole in the artifact however long it is.
+
+    Everything it started is killed when it ends or at timeout_s. There is no tty: prompts read end of file.
+    """
+
+    name: ClassVar[str] = "terminal"
+    destructive: ClassVar[bool] = True
+    open_world: ClassVar[bool] = True
+    Args = TerminalArgs
+
+    def __init__(self) -> None:
+        self._running = Running()
+
+    def did(self, args: TerminalArgs) -> str:
+        """Describe the action, such as `$ npm test`."""
+        if not args.artifact:
+            return f"$ {_in_short(args.command)}"
+        if args.stop:
+            return f"stop {args.artifact}"
+        return f"{_in_short(args.input)!r} to {args.artifact}" if args.input else f"wait for {args.artifact}"
+
+    async def run(self, args: TerminalArgs, call: Call) -> Outcome:
+        """Run a command, or attend to one that runs.
+
+        Raises:
+            BursarError: arguments that do not go together, a directory outside the roots, a command that could not be
+                started, an artifact that is no running command. An exit status is none of these.
+        """
+        _check(args)
+        if args.artifact:
+            return await self._attend(args, call)
+        writer = call.output("terminal.log")
+        began = time.monotonic()
+        command = await _start(args, call, writer)
+        try:
+            ended = await _watch(command, writer, call, _SETTLE_S if args.background else LONGEST_S)
+            if ended is not None:
+                await close_output(writer, ended)
+                return Done(outcome(ended), writer)
+        except BaseException:
+            with anyio.CancelScope(shield=True):
+                await command.kill(GRACE_S)
+            raise
+        call.writers.remove(writer)
+        return Done(_going_on(began), self._running.adopt(command, writer))
+
+    async def _attend(self, args: TerminalArgs, call: Call) -> Outcome:
+        artifact = call.session.open(args.artifact)
+        live = self._running.find(artifact)
+        if args.stop:
+            ended = await live.command.kill(GRACE_S)
+            return Done(outcome(ended), await live.final())
+        facts: Told = {}
+        if args.input:
+            facts = await _send(live.command, args.input)
+            await _settle(live.command, call, args.artifact, artifact.size)
+        else:
+            await live.command.wait(min(args.timeout_s or LONGEST_S, call.patience_s))
+        if live.command.exit is not None:
+            return _news(await live.final(), artifact.size, facts | outcome(live.command.exit))
+        return _news(call.session.open(args.artifact), artifact.size, facts | {"state": "running"})
+
+
+def _in_short(text: str) -> str:
+    """Return the first line, and an ellipsis for what is left out."""
+    line, _, more = text.strip()[:_DID_CHARACTERS].partition("\n")
+    return f"{line} …" if more or len(text.strip()) > _DID_CHARACTERS else line
+
+
+def _check(args: TerminalArgs) -> None:
+    if args.artifact:
+        if args.command or args.cwd or args.background:
+            fix = "give artifact alone or with input or stop=true; give command without artifact to run another"
+            raise BursarError("bad_argument", "artifact means a command that runs already", fix)
+        if args.stop and args.input:
+            raise BursarError("bad_argument", "stop and input do not go together", "send the input first")
+    elif not args.command.strip():
+        raise BursarError("bad_argument", "terminal needs a command", 'such as terminal(command="ls -la")')
+    elif args.stop:
+        raise BursarError("bad_argument", "stop needs the artifact of a running command", "give artifact")
+    if not 0 <= args.timeout_s <= LONGEST_S:
+        fix = f"use 0.1 to {LONGEST_S:.0f} seconds, or leave it out"
+        raise BursarError("bad_argument", f"timeout_s must not be {args.timeout_s:g}", fix)
+
+
+async def _start(args: TerminalArgs, call: Call, writer: Writer) -> Command:
+    argv, script = _spoken(args.command, call.commands.env.get("PATH", ""))
+    stdin = args.input.encode("utf-8", "surrogatepass")
+    with call.workspace.directory(args.cwd or ".") as directory:
+        command = await call.commands.start(
+            argv,
+            cwd=directory.path,
+            output=writer.descriptor(),
+            stdin="pipe" if args.background else stdin or "null",
+            script=script,
+            limits=replace(
+                call.commands.limits, timeout_s=args.timeout_s or (LONGEST_S if args.background else TIMEOUT_S)
+            ),
+        )
+    if args.background and stdin:
+        try:
+            await _send(command, args.input)
+        except BursarError:
+            return command  # it did not wait for its input, and how it ended says more
+        except BaseException:
+            with anyio.CancelScope(shield=True):
+                await command.kill(GRACE_S)
+            raise
+    return command
+
+
+def _spoken(command: str, path: str) -> tuple[list[str | bytes], bytes | None]:
+    """Return the arguments that have a shell run `command`, and the script for one that is too long to be one."""
+    if sys.platform == "win32":
+        if len(command) > WINDOWS_COMMAND_CHARACTERS:
+            raise BursarError(
+                "command_too_long",
+                f"Windows takes no command over {WINDOWS_COMMAND_CHARACTERS:,} characters",
+                "write it to a file and run that",
+            )
+        return [_shell(path), "-NoProfile", "-NonInteractive", "-Command", command], None
+    if "\0" in command:
+        raise BursarError("bad_command", "the command holds a NUL character", r"write it as $'\0' or with printf")
+    try:
+        encoded = os.fsencode(command)
+    except UnicodeEncodeError:
+        raise BursarError(
+            "bad_command", "the command holds half a character (a lone surrogate)", "leave it out"
+        ) from None
+    if len(encoded) <= ARGUMENT_BYTES:
+        return [_shell(path), "-c", encoded], None
+    return [_shell(path), "/dev/fd/3"], b"exec 3<&-; " + encoded
+
+
+@lru_cache(maxsize=4)
+def _shell(path: str) -> str:
+    from shutil import which
+
+    if sys.platform == "win32":
+        # Not bash: what is called so there is a gate into another system, with another file tree.
+        return which("pwsh", path=path) or which("powershell", path=path) or "powershell.exe"
+    return which("bash", path=path) or "/bin/sh"
+
+
+async def _watch(command: Command, writer: Writer, call: Call, seconds: float) -> Exit | None:
+    """Wait for the end of a command, as long as the client does but no longer than `seconds`."""
+    until = time.monotonic() + min(seconds, call.patience_s)
+    while (left_s := until - time.monotonic()) > 0:
+        ended = await command.wait(min(left_s, _PROGRESS_S))
+        if ended is not None:
+            return ended
+        await call.progress(writer.size, None, "bytes of output")
+    return command.exit
+
+
+def _going_on(began: float) -> Told:
+    return {"state": "running", "took_s": round(time.monotonic() - began, 1), "note": _RUNNING}
+
+
+async def _send(command: Command, text: str) -> Told:
+    """Write to a command's stdin, and close it after a Ctrl-D; tells what it did not take."""
+    closing = text.endswith(_END_OF_INPUT)
+    data = text.removesuffix(_END_OF_INPUT).encode("utf-8", "surrogatepass")
+    sent = await command.send(data)
+    if sent < len(data):
+        return {"unsent": f"{len(data) - sent:,} of {len(data):,} bytes; it does not read its input"}
+    if closing:
+        command.close_stdin()
+    return {}
+
+
+async def _settle(command: Command, call: Call, reference: str, before: int) -> None:
+    """Wait until a command has answered to its input, has ended, or says nothing."""
+    until = time.monotonic() + min(_ECHO_S, call.patience_s)
+    size, grown_at = before, 0.0
+    while command.exit is None and (now := time.monotonic()) < until:
+        found = call.session.open(reference).size
+        if found != size:
+            size, grown_at = found, now
+        elif grown_at and now - grown_at >= _QUIET_S:
+            return
+        await command.wait(_POLL_S)
+
+
+def _news(artifact: Artifact, before: int, facts: Told) -> Reading:
+    """Show what came since the artifact had `before` bytes."""
+    page = reader.some_bytes(artifact, before, None).page if artifact.size > before else Page(())
+    return Reading(page, artifact, facts)
