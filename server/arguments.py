@@ -1,0 +1,39 @@
+"""Arguments of a call, checked strictly, and what is wrong with them in words that help the next attempt."""
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from typing import Any
+
+from pydantic import ValidationError
+
+from ..budget.clean import clean
+from ..errors import BursarError
+from ..tools.base import Tool, ToolArgs
+
+
+def checked(tool: Tool[Any], given: Mapping[str, Any]) -> ToolArgs:
+    """Return the arguments of a call as the tool declares them.
+
+    Raises:
+        BursarError: `bad_argument`, naming the first that is wrong, what it should be and what the tool takes.
+    """
+    try:
+        return tool.Args.model_validate(dict(given))
+    except ValidationError as error:
+        raise _told(tool, error) from None
+
+
+def _told(tool: Tool[Any], error: ValidationError) -> BursarError:
+    fault = error.errors(include_url=False, include_context=False)[0]
+    name = clean(".".join(str(step) for step in fault["loc"]), 64)
+    taken = list(tool.Args.model_fields)
+    takes = f"{tool.name} takes {', '.join(taken)}"
+    if fault["type"] == "extra_forbidden":
+        close = get_close_matches(name, taken, 1)
+        meant = f"use {close[0]!r}; " if close else ""
+        return BursarError("bad_argument", f"{tool.name} has no argument {name!r}", meant + takes)
+    if fault["type"] == "missing":
+        return BursarError("bad_argument", f"{tool.name} needs {name!r}", f"give it; {takes}")
+    wrong = fault["msg"][0].lower() + fault["msg"][1:]
+    got = clean(repr(fault["input"]), 80)
+    return BursarError("bad_argument", f"{name!r} {wrong}, got {got}" if name else wrong, takes)

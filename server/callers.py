@@ -1,0 +1,93 @@
+"""Who is calling, what they can take, and which session is theirs."""
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from ..artifacts import Session, Store
+from ..budget.ceilings import Ceiling
+from ..tools.base import Progress
+
+SESSION_META_KEY = "bursar/session"
+"""Key of a request's `_meta` under which a client may name its session."""
+
+
+async def _untold(done: float, total: float | None = None, message: str = "") -> None:
+    """Report progress to nobody."""
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """What one request tells of its client.
+
+    Attributes:
+        name: as the client calls itself; empty if it did not say.
+        ceiling: what it can take, and how long it waits.
+        progress: tells it how far a call has come.
+        meta: the request's `_meta`.
+    """
+
+    name: str
+    ceiling: Ceiling
+    progress: Progress = _untold
+    meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+class Callers(Protocol):
+    """Decides whose session a call works in."""
+
+    def session(self, arguments: Mapping[str, Any], client: Client) -> Session:
+        """Return the session of a call.
+
+        Raises:
+            BursarError: `unknown_session`, whatever is wrong with the handle that was given.
+        """
+        ...
+
+
+def local_owner() -> str:
+    """Name the principal of a process on this machine: its user."""
+    if sys.platform == "win32":
+        import getpass
+
+        return f"local:{getpass.getuser()}"
+    return f"local:{os.getuid()}"
+
+
+@dataclass
+class LocalCallers:
+    """The callers of one process: one session of the local user, minted when it is first needed.
+
+    Attributes:
+        store: where sessions live.
+        handle: of the session to go on with; empty to mint one.
+    """
+
+    store: Store
+    handle: str = ""
+    _own: Session | None = None
+    _attached: dict[str, Session] = field(default_factory=dict[str, Session])
+
+    def session(self, arguments: Mapping[str, Any], client: Client) -> Session:
+        """Return an artifact's own session, else the one named by argument or `_meta`, else the process's.
+
+        References to artifacts carry their session, because many clients start a new process for every call.
+
+        Raises:
+            BursarError: `unknown_session`, whatever is wrong with the handle that was given.
+        """
+        reference = arguments.get("artifact")
+        named = reference.partition("/")[0] if isinstance(reference, str) and reference.startswith("ses_") else ""
+        named = named or arguments.get("session") or client.meta.get(SESSION_META_KEY)
+        if isinstance(named, str) and named and (self._own is None or named != self._own.handle):
+            return self._attach(named)
+        if self._own is None:
+            self._own = self._attach(self.handle) if self.handle else self.store.create(local_owner())
+        return self._own
+
+    def _attach(self, handle: str) -> Session:
+        if handle not in self._attached:
+            self._attached[handle] = self.store.attach(handle, local_owner())
+        return self._attached[handle]

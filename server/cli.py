@@ -1,0 +1,132 @@
+"""The command line: `bursar` serves, `bursar call` runs one tool as a model would, `bursar tools` lists them."""
+
+import argparse
+import gc
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import Any, NoReturn
+
+from bursar import __version__
+
+from ..errors import BursarError
+from .config import Settings, default_of, parse
+
+_DESCRIPTION = """\
+An MCP server whose tools never flood a model's context: each answers with one small
+JSON reply, and keeps the full content where `read_artifact` finds it.
+
+  bursar                                   serve an MCP client on standard input and output
+  bursar call TOOL [NAME=TEXT | NAME:=JSON ...]
+                                           run one tool and print the reply a model would get
+  bursar tools                             list the tools, their arguments and what they cost
+
+  bursar call terminal command='seq 1 200000'
+"""
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong and what to do in the form of the tools' errors."""
+
+    def error(self, message: str) -> NoReturn:
+        _fail(BursarError("bad_command_line", message.rstrip("."), f"see `{self.prog} --help`"))
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    """Run the command `bursar`; leaves with 0, with 1 if a called tool answered with an error, with 2 on bad usage."""
+    given = vars(_parser().parse_intermixed_args(words))
+    action, rest = given.pop("action"), given.pop("words")
+    try:
+        settings = Settings.load({name: parse(name, texts, _option(name)) for name, texts in given.items()})
+        if action == "call":
+            raise SystemExit(_call(settings, rest))
+        if rest:
+            raise BursarError("bad_command_line", f"`bursar {action}` takes no {rest[0]!r}", "see `bursar --help`")
+        if action == "tools":
+            _list_tools()
+        else:
+            _serve(settings)
+    except BursarError as error:
+        _fail(error)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="bursar",
+        usage="bursar [serve | call TOOL NAME=TEXT ... | tools] [settings]",
+        description=_DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "action", nargs="?", choices=["serve", "call", "tools"], default="serve", help=argparse.SUPPRESS
+    )
+    parser.add_argument("words", nargs="*", help=argparse.SUPPRESS)
+    parser.add_argument("--version", action="version", version=f"bursar {__version__}")
+    settings = parser.add_argument_group("settings", "each also an environment variable, such as BURSAR_DATA_DIR")
+    for setting in fields(Settings):
+        text = f"{setting.metadata['help']} (default: {default_of(setting.name)})".replace("%", "%%")
+        switch: dict[str, Any] = {"nargs": "?", "const": "true"} if setting.type is bool else {}
+        settings.add_argument(
+            _option(setting.name),
+            action="append",
+            default=argparse.SUPPRESS,
+            metavar=setting.metadata["metavar"] or None,
+            help=text,
+            **switch,
+        )
+    return parser
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def _fail(error: BursarError) -> NoReturn:
+    sys.stderr.write(f"bursar: {error}\n")
+    raise SystemExit(2)
+
+
+def _serve(settings: Settings) -> None:
+    if sys.stdin.isatty():
+        sys.stderr.write(
+            "bursar: waiting for an MCP client on standard input; `bursar --help` shows what else there is\n"
+        )
+    # Nothing that start-up allocates is ever garbage: collecting in between is 10 to 20 % of its time.
+    gc.disable()
+    from .app import serve_stdio
+
+    gc.freeze()
+    gc.enable()
+    serve_stdio(settings)
+
+
+def _call(settings: Settings, words: Sequence[str]) -> int:
+    if not words:
+        raise BursarError("bad_command_line", "`bursar call` names no tool", "`bursar tools` lists them")
+    from .once import call_once
+
+    return call_once(settings, words[0], dict(_argument(word) for word in words[1:]))
+
+
+def _argument(word: str) -> tuple[str, object]:
+    name, equals, text = word.partition("=")
+    if not equals:
+        raise BursarError(
+            "bad_command_line", f"{word!r} is not NAME=TEXT", "write arguments as path=README.md or depth:=2"
+        )
+    if not name.endswith(":"):
+        return name, text
+    try:
+        return name[:-1], json.loads(text)
+    except ValueError as error:
+        raise BursarError(
+            "bad_command_line", f"{word!r} is not NAME:=JSON: {error}", "quote texts: name:='\"text\"'"
+        ) from None
+
+
+def _list_tools() -> None:
+    from .once import print_tools
+
+    print_tools()

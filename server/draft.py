@@ -1,0 +1,104 @@
+"""From the outcome of a tool to the draft of its reply."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from ..artifacts import Artifact
+from ..budget import tokens
+from ..budget.clean import clean
+from ..budget.cut import Allowance
+from ..budget.preview import Hint, Known, Look
+from ..budget.reply import Draft, PageView, Shown, facts, next_call
+from ..tools.base import Call, Done, Outcome, Reading
+
+BYTES_PER_TOKEN = 4.5
+"""Room in bytes that goes with a preview's tokens: English prose has about that many, so neither ceiling idles."""
+
+SAME_MIN_BYTES = 1200
+"""A repeated content shorter than this is shown again: pointing to it would cost as much."""
+
+
+class ContentView:
+    """Shows a stored content: whole if it fits, else what its kind makes most useful."""
+
+    def __init__(self, artifact: Artifact, hint: Hint) -> None:
+        self._artifact = artifact
+        self._hint = hint
+
+    @cached_property
+    def _look(self) -> Look:
+        artifact = self._artifact
+        return Look(artifact, Known(artifact.lines, artifact.notable, artifact.watched_bytes), self._hint)
+
+    def whole(self, allowance: Allowance) -> str | None:
+        """Return the content if it is valid UTF-8 and fits."""
+        return self._look.whole(allowance) if self._artifact.size <= allowance.bytes else None
+
+    def part(self, allowance: Allowance) -> Shown:
+        """Show a preview by kind, with the measures that a reader of the whole wants."""
+        seen = self._look.part(allowance)
+        left_out = f"{seen.left_out} not shown" if seen.left_out else ""
+        return Shown(seen.value, left_out, seen.suggest or None, self._measures)
+
+    @cached_property
+    def _measures(self) -> dict[str, str]:
+        artifact = self._artifact
+        with artifact.opened() as content:
+            samples = [content.read(offset, length) for offset, length in tokens.windows(content.size)]
+        measures = {"tokens": tokens.human(tokens.estimate(artifact.size, samples))}
+        return measures | ({"sha256": artifact.sha256[:12]} if artifact.sha256 else {})
+
+
+@dataclass(frozen=True, slots=True)
+class NothingView:
+    """Shows nothing: what there is to show was shown before."""
+
+    def whole(self, allowance: Allowance) -> str | None:
+        """Return the empty text."""
+        return ""
+
+    def part(self, allowance: Allowance) -> Shown:
+        """Show nothing, and leave nothing out."""
+        return Shown("")
+
+
+def draft_of(outcome: Outcome, call: Call, taste_tokens: int) -> Draft:
+    """Draft the reply to a call whose outputs are stored.
+
+    Args:
+        outcome: what the tool returned, its writers replaced by their artifacts.
+        call: what was called.
+        taste_tokens: size of the preview of a content that does not fit whole.
+    """
+    if isinstance(outcome, Reading):
+        return _of_reading(outcome, call)
+    taste = Allowance(taste_tokens, int(taste_tokens * BYTES_PER_TOKEN))
+    parts = [_of_done(part, "", taste) for part in outcome.parts]
+    return replace(_of_done(outcome, call.did, taste), parts=parts)
+
+
+def _of_reading(reading: Reading, call: Call) -> Draft:
+    artifact = reading.artifact
+    named = {} if artifact is None else {"artifact": artifact.ref}
+    entries = named | facts({"did": call.did, **reading.facts})
+    return Draft(entries, reference="" if artifact is None else artifact.ref, view=PageView(reading.page))
+
+
+def _of_done(done: Done, did: str, taste: Allowance) -> Draft:
+    told = facts(({"did": did} if did else {}) | dict(done.facts))
+    if not isinstance(done.output, Artifact):
+        return Draft(told)
+    artifact = done.output
+    entries = {"artifact": artifact.ref, "path": clean(artifact.path, 4096)} | told
+    if done.seen_before:
+        again = next_call(artifact.ref, {})
+        note = {"same_as": f"what this artifact held when it was shown before; to see it again: {again}"}
+        return Draft(entries | note, artifact.ref, _size(artifact), NothingView())
+    view = done.view or ContentView(artifact, done.hint)
+    return Draft(entries, artifact.ref, _size(artifact), view, taste)
+
+
+def _size(artifact: Artifact) -> dict[str, Any]:
+    size: dict[str, Any] = {"bytes": artifact.size}
+    return size if artifact.lines is None else size | {"lines": artifact.lines}

@@ -1,0 +1,54 @@
+"""One tool from the command line: the reply exactly as a model would get it, and what it costs."""
+
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from textwrap import indent
+
+import anyio
+
+from ..budget import tokens
+from ..budget.reply import dumps
+from ..tools import tools
+from . import log
+from .callers import Client
+from .config import Settings
+from .house import house
+from .schema import listed
+
+_PATIENCE_S = 86_400.0
+"""A person at a terminal waits as long as the command does."""
+
+
+def call_once(settings: Settings, tool: str, arguments: Mapping[str, object]) -> int:
+    """Call a tool, print its reply on standard output and its cost on standard error.
+
+    Returns:
+        0, or 1 if the reply is an error.
+    """
+    log.mute()
+    return anyio.run(_call_once, settings, tool, arguments)
+
+
+async def _call_once(settings: Settings, tool: str, arguments: Mapping[str, object]) -> int:
+    async with house(settings) as dispatcher:
+        ceiling = replace(dispatcher.client("bursar").ceiling, patience_s=_PATIENCE_S)
+        answer = await dispatcher.answer(tool, arguments, Client("bursar", ceiling))
+    sys.stdout.write(answer.text + "\n")
+    sys.stdout.flush()
+    size = len(answer.text.encode())
+    sys.stderr.write(f"{size:,} bytes, {tokens.count(answer.text):,} tokens{', an error' if answer.is_error else ''}\n")
+    return int(answer.is_error)
+
+
+def print_tools() -> None:
+    """Print each tool's name, arguments and cost, and the cost of all together."""
+    total = 0
+    for tool in tools():
+        entry = listed(tool)
+        cost = tokens.count(dumps({"name": entry.name, "description": entry.description, "schema": entry.input_schema}))
+        total += cost
+        sys.stdout.write(f"{entry.name} ({cost} tokens)\n{indent(entry.description or '', '  ')}\n")
+        for name, schema in entry.input_schema["properties"].items():
+            sys.stdout.write(f"    {name} ({schema.get('type', 'any')}): {schema.get('description', '')}\n")
+    sys.stdout.write(f"{total} tokens in all\n")

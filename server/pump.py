@@ -1,0 +1,255 @@
+"""Standard input and output as the SDK's message streams, pumped by the event loop itself.
+
+The SDK's own transport hands every line to a worker thread and back, which is 40 % of the time of a small call. Where
+the event loop cannot watch the descriptors (a terminal, a regular file, Windows) the SDK's transport serves instead.
+"""
+
+import asyncio
+import json
+import os
+import stat
+import sys
+from collections import deque
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from types import TracebackType
+from typing import Any, Self, cast
+
+import anyio
+from mcp.server.stdio import stdio_server
+from mcp.shared.message import SessionMessage
+from mcp_types import PARSE_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
+from pydantic import ValidationError
+
+from ..budget.clean import utf8
+
+FRAME_MAX_BYTES = 64 * 1024 * 1024
+"""A longer line is dropped and answered with a parse error: no tool has a use for arguments of that size."""
+
+_READ_BYTES = 1024 * 1024
+_INBOX_MAX_MESSAGES = 256
+
+
+class _Stream:
+    """The context-manager half that the SDK's stream protocols ask for."""
+
+    async def aclose(self) -> None:
+        """Stop watching the descriptor."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+
+class _Inbox(_Stream):
+    """Messages that arrive on a descriptor, one JSON document a line."""
+
+    def __init__(self, fd: int, reject: Callable[[str], None]) -> None:
+        self._fd = fd
+        self._reject = reject
+        self._loop = asyncio.get_running_loop()
+        self._messages: deque[SessionMessage | Exception] = deque()
+        self._arrived = asyncio.Event()
+        self._line: list[bytes] = []
+        self._line_bytes = 0
+        self._ended = False
+        self._watching = False
+        self._watch()
+
+    def _watch(self) -> None:
+        if not self._watching and not self._ended:
+            self._loop.add_reader(self._fd, self._readable)
+            self._watching = True
+
+    def _unwatch(self) -> None:
+        if self._watching:
+            self._loop.remove_reader(self._fd)
+            self._watching = False
+
+    def _readable(self) -> None:
+        try:
+            chunk = os.read(self._fd, _READ_BYTES)
+        except BlockingIOError:
+            return
+        except OSError:
+            chunk = b""
+        if not chunk:
+            self._end()
+            return
+        first, *lines = chunk.split(b"\n")
+        self._grow(first)
+        for line in lines:
+            self._finish_line()
+            self._grow(line)
+        if len(self._messages) >= _INBOX_MAX_MESSAGES:
+            self._unwatch()
+
+    def _end(self) -> None:
+        self._unwatch()
+        self._ended = True
+        self._arrived.set()
+
+    def _grow(self, part: bytes) -> None:
+        self._line_bytes += len(part)
+        if self._line_bytes <= FRAME_MAX_BYTES:
+            self._line.append(part)
+        else:
+            self._line.clear()
+
+    def _finish_line(self) -> None:
+        too_long = self._line_bytes > FRAME_MAX_BYTES
+        line = b"".join(self._line)
+        self._line.clear()
+        self._line_bytes = 0
+        if too_long:
+            self._reject(f"message longer than {FRAME_MAX_BYTES} bytes")
+        elif line.strip():
+            self._parse(line)
+
+    def _parse(self, line: bytes) -> None:
+        try:
+            message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+        except ValidationError:
+            # A lone surrogate escape is no reason to leave a call unanswered, and the strict parser refuses it.
+            try:
+                message = jsonrpc_message_adapter.validate_python(json.loads(line, object_hook=_mend), by_name=False)
+            except (ValueError, RecursionError):
+                self._reject("not a JSON-RPC message")
+                return
+        self._messages.append(SessionMessage(message))
+        self._arrived.set()
+
+    async def receive(self) -> SessionMessage | Exception:
+        """Return the next message.
+
+        Raises:
+            anyio.EndOfStream: the client closed its end.
+        """
+        while not self._messages:
+            if self._ended:
+                raise anyio.EndOfStream
+            self._arrived.clear()
+            self._watch()
+            await self._arrived.wait()
+        return self._messages.popleft()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        try:
+            return await self.receive()
+        except anyio.EndOfStream:
+            raise StopAsyncIteration from None
+
+    async def aclose(self) -> None:
+        """Stop reading."""
+        self._end()
+
+
+class _Outbox(_Stream):
+    """Messages to a descriptor, one JSON document a line, never torn by one another."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+        self._turn = asyncio.Lock()
+
+    async def send(self, item: SessionMessage, /) -> None:
+        """Write one message.
+
+        Raises:
+            anyio.BrokenResourceError: the client is gone.
+        """
+        text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
+        frame = memoryview(text.encode() + b"\n")
+        async with self._turn:
+            # A frame that has begun is finished even if its sender is cancelled: half a frame would spoil the next.
+            if rest := self._write(frame):
+                with anyio.CancelScope(shield=True):
+                    await self._write_rest(rest)
+
+    def _write(self, frame: memoryview) -> memoryview:
+        try:
+            return frame[os.write(self._fd, frame) :]
+        except BlockingIOError:
+            return frame
+        except OSError as error:
+            raise anyio.BrokenResourceError from error
+
+    async def _write_rest(self, rest: memoryview) -> None:
+        loop = asyncio.get_running_loop()
+        writable = asyncio.Event()
+        loop.add_writer(self._fd, writable.set)
+        try:
+            while rest:
+                writable.clear()
+                await writable.wait()
+                rest = self._write(rest)
+        finally:
+            loop.remove_writer(self._fd)
+
+    def send_soon(self, item: SessionMessage) -> None:
+        """Write one message without waiting for it."""
+        task = asyncio.get_running_loop().create_task(self.send(item))
+        task.add_done_callback(lambda done: done.cancelled() or done.exception())
+
+
+def _mend(mapping: dict[str, object]) -> dict[str, object]:
+    return {utf8(key): _mended(value) for key, value in mapping.items()}
+
+
+def _mended(value: object) -> object:
+    if isinstance(value, str):
+        return utf8(value)
+    if isinstance(value, list):
+        return [_mended(item) for item in cast("list[object]", value)]
+    return value
+
+
+def _watchable(fd: int) -> bool:
+    """Tell whether the event loop can wait for the descriptor without changing a terminal under its user."""
+    if sys.platform == "win32":
+        return False
+    mode = os.fstat(fd).st_mode
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
+
+
+def _take(fd: int, replacement: int) -> int:
+    """Move a standard stream to a private descriptor, so that nothing else can read from it or print into it."""
+    private = os.dup(fd)
+    os.dup2(replacement, fd)
+    return private
+
+
+@asynccontextmanager
+async def stdio_streams() -> AsyncGenerator[tuple[Any, Any], None]:
+    """Claim standard input and output and yield them as the SDK's read and write streams.
+
+    While they are claimed, stray reads get end of file and stray prints go to standard error.
+    """
+    if not (_watchable(0) and _watchable(1)):
+        async with stdio_server() as (read, write):
+            yield read, write
+        return
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    incoming, outgoing = _take(0, nothing), _take(1, 2)
+    os.close(nothing)
+    os.set_blocking(incoming, False)
+    os.set_blocking(outgoing, False)
+    outbox = _Outbox(outgoing)
+
+    def reject(reason: str) -> None:
+        refusal = JSONRPCError(jsonrpc="2.0", id=None, error=ErrorData(code=PARSE_ERROR, message=reason))
+        outbox.send_soon(SessionMessage(refusal))
+
+    inbox = _Inbox(incoming, reject)
+    try:
+        yield inbox, outbox
+    finally:
+        await inbox.aclose()
+        os.set_blocking(incoming, True)
+        os.set_blocking(outgoing, True)
