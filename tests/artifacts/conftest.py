@@ -1,0 +1,36 @@
+import os
+
+import pytest
+from bursar.artifacts import Limits, Store
+
+
+@pytest.fixture
+def store(tmp_path):
+    store = Store(tmp_path / "data" / "bursar", Limits())
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def session(store):
+    session = store.create("local:me")
+    yield session
+    session.close()
+
+
+@pytest.fixture
+def stored(session):
+    """Stores bytes and returns their artifact."""
+
+    def keep(data, label="x.log"):
+        with session.writer(tool="test", did="stored bytes", label=label) as writer:
+            for start in range(0, len(data), 100_000):
+                writer.write(data[start : start + 100_000])
+        return writer.commit()
+
+    return keep
+
+
+@pytest.fixture
+def opener():
+    return lambda path: os.open(path, os.O_RDONLY)

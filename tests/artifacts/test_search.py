@@ -1,0 +1,265 @@
+import os
+import subprocess
+import sys
+import threading
+import time
+
+import anyio
+import pytest
+from bursar.artifacts import _engines, search
+from bursar.artifacts.search import Query, grep
+from bursar.artifacts.spans import Span
+from bursar.errors import BursarError
+
+
+@pytest.fixture(params=["ripgrep", "re2"], autouse=True)
+def engine(request, monkeypatch):
+    if request.param == "re2":
+        monkeypatch.setattr(_engines, "ripgrep", lambda: None)
+    else:
+        assert _engines.ripgrep() is not None
+    return request.param
+
+
+def find(artifact, pattern, **options):
+    return anyio.run(lambda: grep(artifact, Query(pattern, **options)))
+
+
+def text(found):
+    return "".join(piece.text for piece in found.page.pieces)
+
+
+@pytest.fixture
+def log(stored):
+    lines = [b"line %d" % n for n in range(1, 100_001)]
+    lines[49_999] = b"the needle"
+    return stored(b"\n".join(lines) + b"\n")
+
+
+def test_a_match_is_shown_with_its_number_and_context(log):
+    found = find(log, "needle")
+    assert (
+        text(found) == "49998- line 49998\n49999- line 49999\n50000: the needle\n50001- line 50001\n50002- line 50002\n"
+    )
+    assert (found.matches, found.shown, found.page.after) == (1, 1, None)
+
+
+def test_no_match_is_no_error(log):
+    found = find(log, "nothing like it")
+    assert (found.matches, found.shown, found.page.pieces, found.page.after) == (0, 0, [], None)
+
+
+def test_contexts_that_overlap_are_merged_and_gaps_are_marked(stored):
+    artifact = stored(b"".join(b"%d%s\n" % (n, b" hit" if n in {5, 8, 20} else b"") for n in range(1, 31)))
+    assert text(find(artifact, "hit")).splitlines() == [
+        "3- 3", "4- 4", "5: 5 hit", "6- 6", "7- 7", "8: 8 hit", "9- 9", "10- 10", "--",
+        "18- 18", "19- 19", "20: 20 hit", "21- 21", "22- 22",
+    ]  # fmt: skip
+    assert text(find(artifact, "hit", context=0)).splitlines() == ["5: 5 hit", "8: 8 hit", "20: 20 hit"]
+
+
+def test_context_stops_at_both_ends_of_the_content(stored):
+    assert text(find(stored(b"one"), "one")) == "1: one\n"
+    assert text(find(stored(b"a\none\nb"), "one", context=9)) == "1- a\n2: one\n3- b\n"
+
+
+def test_all_matches_are_counted_and_the_next_ones_are_one_call_away(log):
+    pages, seen, total = 0, [], None
+    options = {"context": 0}
+    while True:
+        found = find(log, "line [0-9]*7$", **options)
+        total = total or found.matches
+        rows = [line for line in text(found).splitlines() if line != "--"]
+        seen += [int(line.partition(":")[0]) for line in rows]
+        pages += 1
+        if found.page.after is None or pages > 3:
+            break
+        assert found.page.after["grep"] == "line [0-9]*7$"
+        assert found.page.after["context"] == 0
+        first = int(found.page.after["lines"].removesuffix("-"))
+        options = {"context": 0, "lines": Span(first, None)}
+    assert total == 10_000
+    assert seen == [n for n in range(1, 100_001) if n % 10 == 7][: len(seen)]
+    assert len(seen) == pages * search.HITS_MAX
+
+
+def test_a_search_within_lines_stays_there(log):
+    found = find(log, "line 7000[0-9]", lines=Span(70_003, 70_005), context=0)
+    assert text(found) == "70003: line 70003\n70004: line 70004\n70005: line 70005\n"
+    assert (found.matches, found.range) == (3, "lines 70003-70005")
+    assert find(log, "needle", lines=Span(50_001, None)).matches == 0
+    assert find(log, "line", lines=Span(None, 3), context=0).matches == 3
+    assert text(find(log, "^line 3$", lines=Span(3, 3), context=1)) == "2- line 2\n3: line 3\n4- line 4\n"
+
+
+def test_the_end_of_the_range_is_kept_when_the_matches_go_on(log):
+    after = find(log, "line", lines=Span(1000, 9000)).page.after
+    assert after["lines"] == f"{1000 + search.HITS_MAX}-9000"
+
+
+def test_a_search_beyond_the_end_is_refused(log):
+    with pytest.raises(BursarError, match="beyond_the_end"):
+        find(log, "x", lines=Span(100_001, None))
+    with pytest.raises(BursarError, match="beyond_the_end"):
+        find(log, "x", bytes=Span(10**9, None))
+
+
+def test_matches_in_a_line_of_20_mb_are_excerpts_with_their_offsets(stored):
+    data = bytearray(b"abcdefghij" * 2_000_000)
+    places = [5, 10_000_000, 15_000_000, 19_999_990]
+    for place in places:
+        data[place : place + 6] = b"NEEDLE"
+    found = find(stored(bytes(data)), "NEEDLE")
+    pieces = [piece.text for piece in found.page.pieces]
+    assert [piece.startswith(f"1 (byte {place}): …") for piece, place in zip(pieces, places, strict=True)] == [True] * 4
+    assert all("NEEDLE" in piece and len(piece) < 400 for piece in pieces)
+    assert found.page.pieces[1].resume == {"grep": "NEEDLE", "bytes": "10000000-"}
+    assert found.matches == 4
+    rest = find(stored(bytes(data)), "NEEDLE", bytes=Span(10_000_001, None))
+    assert [piece.resume["bytes"] for piece in rest.page.pieces] == ["15000000-", "19999990-"]
+
+
+def test_a_match_everywhere_in_a_long_line_is_bounded(stored):
+    found = find(stored(b"abcdefghij" * 200_000), "e")
+    assert found.matches == 200_000
+    assert len(text(found)) < 100_000
+    assert found.page.after["bytes"].endswith("-")
+
+
+def test_a_whole_line_that_matches_is_still_only_an_excerpt(stored):
+    found = find(stored(b"x" * 5_000_000), ".*")
+    assert len(text(found)) < 1000
+    assert text(found).startswith("1 (byte 0): …xxx")
+
+
+def test_an_excerpt_never_splits_a_character(stored):
+    found = find(stored(("日本語🙂" * 50_000 + "needle" + "é🙂" * 50_000).encode()), "needle")
+    assert "\ufffd" not in text(found)
+    assert "🙂needleé" in text(found)
+
+
+def test_bytes_that_are_not_text_do_not_stop_a_search(stored):
+    artifact = stored(b"\0\0\xff\xfe\nfine\n\x80needle\xff\n" + bytes(range(256)) + b"\nneedle again")
+    found = find(artifact, "needle", context=0)
+    assert found.matches == 2
+    assert "\ufffdneedle\ufffd" in text(found)
+
+
+def test_a_byte_order_mark_does_not_change_offsets(stored):
+    assert text(find(stored(b"\xff\xfea\0b\0\nneedle\n"), "needle", context=0)) == "2: needle\n"
+    assert text(find(stored(b"\xef\xbb\xbfneedle\n"), "needle", context=0)).startswith("1: ")
+
+
+def test_letters_of_any_script_are_found_in_any_case(stored):
+    found = find(stored("ÄRGER\närger\nСЛОВО\nслово\n".encode()), "(?i)ärger|слово", context=0)
+    assert found.matches == 4
+
+
+def test_line_ends_of_windows_are_no_part_of_a_line(stored, engine):
+    artifact = stored(b"one\r\ntwo\r\n")
+    assert text(find(artifact, "two", context=1)) == "1- one\n2: two\n"
+    if engine == "ripgrep":
+        assert find(artifact, "one$").matches == 1
+
+
+@pytest.mark.parametrize("pattern", ["^$", "x*", "^", "$", r"\b"])
+def test_a_match_of_nothing_is_a_match(stored, pattern):
+    found = find(stored(b"a\n\nb\n"), pattern, context=0)
+    assert found.matches == {"^$": 1, r"\b": 2}.get(pattern, 3)
+
+
+@pytest.mark.parametrize(
+    "pattern", ["(", "[", "*", "a{2", "(?=x)", r"(x)\1", "(?<name", "x" * 3000, "", "a\nb", "\0", "(a{1000}){1000}"]
+)
+def test_a_pattern_that_cannot_be_searched_for_is_explained_in_one_line(stored, pattern, engine):
+    if pattern == "a{2" and engine == "re2":
+        pytest.skip("RE2 takes a lone brace literally")
+    with pytest.raises(BursarError) as caught:
+        find(stored(b"x\n"), pattern)
+    assert caught.value.code == "bad_pattern"
+    assert "\n" not in caught.value.message
+    assert len(caught.value.message) < 300
+    assert "(?i)" in caught.value.fix
+
+
+def test_a_pattern_is_never_taken_for_an_option(stored):
+    artifact = stored(b"--version\n-e\n")
+    assert text(find(artifact, "--version", context=0)) == "1: --version\n"
+    assert text(find(artifact, "-e$", context=0)) == "2: -e\n"
+
+
+def test_a_pattern_that_makes_others_backtrack_for_ever_is_answered(stored):
+    found = find(stored(b"a" * 100_000 + b"\n" + b"x=" * 50_000), "(a+)+$|(.*)*=y|(a|aa)+b")
+    assert found.matches == 1
+
+
+def test_what_is_live_can_be_searched(session):
+    writer = session.writer(tool="t", did="d")
+    os.write(writer.descriptor(), b"first\nneedle\nun")
+    found = find(session.open("a1"), "needle|un")
+    assert found.matches == 2
+    os.write(writer.descriptor(), b"finished needle\n")
+    assert find(session.open("a1"), "needle").matches == 2
+    writer.commit()
+
+
+def test_no_more_is_searched_than_the_artifact_had_when_it_was_looked_at(session):
+    writer = session.writer(tool="t", did="d")
+    os.write(writer.descriptor(), b"needle\n")
+    before = session.open("a1")
+    os.write(writer.descriptor(), b"needle\n")
+    assert find(before, "needle").matches == 1
+    writer.discard()
+
+
+def children():
+    listed = subprocess.run(
+        ["ps", "--ppid", str(os.getpid()), "-o", "comm="], capture_output=True, text=True, check=False
+    )
+    return [name for name in listed.stdout.split() if name == "rg"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="uses a FIFO opened by descriptor")
+def test_a_cancelled_search_leaves_no_process(stored, engine, monkeypatch):
+    if engine == "re2":
+        pytest.skip("RE2 has no process")
+    artifact = stored(b"abcdefghij\n" * 2_000_000)
+    started = threading.Event()
+    monkeypatch.setattr(_engines.Opened, "read", slow_read(started, _engines.Opened.read))
+
+    async def work():
+        with anyio.move_on_after(0.3) as scope:
+            await grep(artifact, Query("nothing", lines=Span(1, 1_999_999)))
+        return scope.cancelled_caught
+
+    assert anyio.run(work)
+    assert started.is_set()
+    until = time.monotonic() + 10
+    while children() and time.monotonic() < until:
+        time.sleep(0.02)
+    assert children() == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="counts processes with ps")
+def test_a_search_that_takes_too_long_is_ended_and_says_so(stored, engine, monkeypatch):
+    artifact = stored(b"abcdefghij\n" * 2_000_000)
+    monkeypatch.setattr(_engines.Opened, "read", slow_read(threading.Event(), _engines.Opened.read))
+    with pytest.raises(BursarError) as caught:
+        anyio.run(lambda: grep(artifact, Query("nothing", lines=Span(1, 1_999_999)), deadline_s=0.3))
+    assert caught.value.code == "search_timeout"
+    if engine == "ripgrep":
+        until = time.monotonic() + 10
+        while children() and time.monotonic() < until:
+            time.sleep(0.02)
+        assert children() == []
+
+
+def slow_read(started, read):
+    """A disk that takes long."""
+
+    def slowly(self, offset, length):
+        started.set()
+        time.sleep(0.05)
+        return read(self, offset, length)
+
+    return slowly

@@ -1,0 +1,147 @@
+"""A reply fits its ceiling, whatever is in it, and stays valid JSON that says what is missing."""
+
+import json
+
+from bursar.budget import tokens
+from bursar.budget.ceilings import Ceiling, ceiling_for
+from bursar.budget.clean import utf8
+from bursar.budget.cut import Allowance
+from bursar.budget.page import Page, Piece
+from bursar.budget.reply import PART_MIN_TOKENS, Draft, PageView, Shown, error_line, facts, fit
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+AWKWARD = st.text(
+    st.one_of(
+        st.characters(),
+        st.sampled_from('"\\\x00\x07\x1b\u2028\u202e\u200d\U0001f469\U0001f3fd\u0301\ud800\udfff中文ء\n\t '),
+    ),
+    max_size=400,
+)
+VALUES = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False, allow_infinity=False), AWKWARD),
+    lambda inner: st.lists(inner, max_size=40) | st.dictionaries(AWKWARD, inner, max_size=40),
+    max_leaves=60,
+)
+CEILINGS = st.builds(Ceiling, bytes=st.integers(1024, 8192), tokens=st.integers(256, 2000))
+
+
+def within(text, ceiling):
+    return len(text.encode()) <= ceiling.bytes and tokens.count(text) <= ceiling.tokens
+
+
+def lines(*texts):
+    pieces, offset = [], 0
+    for number, text in enumerate(texts, 1):
+        pieces.append(Piece(text, {"lines": f"{number}-{len(texts)}"}, offset))
+        offset += len(text.encode("utf-8", "surrogateescape"))
+    return Page(pieces)
+
+
+@given(
+    facts_=st.dictionaries(AWKWARD, VALUES, max_size=40), content=AWKWARD, repeat=st.integers(1, 60), ceiling=CEILINGS
+)
+@settings(max_examples=150, deadline=None)
+def test_any_reply_fits_its_ceiling_and_is_json(facts_, content, repeat, ceiling):
+    page = lines(*(content.encode("utf-8", "replace").decode() for _ in range(repeat)))
+    draft = Draft({"artifact": "ses_x/a1", "path": "/x/" + "y" * 200} | facts(facts_), "ses_x/a1", {}, PageView(page))
+    text = fit(draft, ceiling)
+    assert within(text, ceiling)
+    assert json.loads(text)["artifact"] == "ses_x/a1"
+
+
+@given(parts=st.lists(AWKWARD, max_size=40), ceiling=CEILINGS)
+@settings(max_examples=60, deadline=None)
+def test_parts_keep_their_places_and_what_no_longer_fits_is_counted(parts, ceiling):
+    drafts = [Draft({"url": str(place)}, view=PageView(lines(utf8(part)))) for place, part in enumerate(parts)]
+    text = fit(Draft({"did": "all"}, parts=drafts), ceiling)
+    reply = json.loads(text)
+    assert within(text, ceiling)
+    if parts:
+        shown = min(len(parts), ceiling.tokens // PART_MIN_TOKENS)
+        assert [part["url"] for part in reply["parts"]] == [str(place) for place in range(shown)]
+        assert ("omitted" in reply) == (shown < len(parts))
+
+
+@given(text=AWKWARD, pad=st.integers(0, 5000))
+@settings(max_examples=100, deadline=None)
+def test_an_error_is_one_line_within_the_ceiling(text, pad):
+    line = error_line("code", text + "x" * pad, text, Ceiling(bytes=1024, tokens=256))
+    assert within(json.dumps(line, ensure_ascii=False), Ceiling(bytes=1024, tokens=256))
+    assert line.splitlines() == [line]
+
+
+@given(texts=st.lists(AWKWARD.map(lambda text: utf8(text) + "\n"), min_size=1, max_size=60), room=st.integers(60, 1000))
+@settings(max_examples=100, deadline=None)
+def test_following_each_next_call_shows_every_byte_once_and_in_order(texts, room):
+    content = "".join(texts).encode()
+    allowance = Allowance(tokens=room // 3, bytes=room)
+    seen, at = b"", 0
+    while at is not None:
+        rest = content[at:].decode().splitlines(keepends=True)
+        offsets = [at]
+        for line in rest:
+            offsets.append(offsets[-1] + len(line.encode()))
+        view = PageView(Page([Piece(line, {"bytes": f"{o}-"}, o) for line, o in zip(rest, offsets, strict=False)]))
+        whole = view.whole(allowance)
+        shown = Shown(whole) if whole is not None else view.part(allowance)
+        assert shown.value
+        seen += shown.value.encode()
+        at = int(shown.resume["bytes"].removesuffix("-")) if shown.resume else None
+    assert seen == content
+
+
+def test_what_fits_whole_is_given_whole_without_counting_tokens():
+    draft = Draft({"artifact": "ses_x/a1"}, "ses_x/a1", {"bytes": 6}, PageView(lines("hello\n")))
+    assert json.loads(fit(draft, Ceiling())) == {"artifact": "ses_x/a1", "size": {"bytes": 6}, "preview": "hello\n"}
+
+
+def test_a_page_that_goes_on_names_the_next_call():
+    page = Page(lines("one\n").pieces, after={"lines": "2-9"})
+    reply = json.loads(fit(Draft({}, "ses_x/a1", {}, PageView(page)), Ceiling()))
+    assert reply["incomplete"] == 'more follows; see more: read_artifact(artifact="ses_x/a1", lines="2-9")'
+
+
+def test_a_line_longer_than_a_reply_goes_on_by_bytes_at_the_byte_where_it_stopped():
+    page = Page([Piece("é" * 20_000, {"lines": "1-"}, offset=10)])
+    reply = json.loads(fit(Draft({}, "r", {}, PageView(page)), Ceiling()))
+    shown = len(reply["preview"].encode())
+    assert 1000 < shown < 8192
+    assert f'bytes="{10 + shown}-"' in reply["incomplete"]
+
+
+def test_too_many_facts_go_from_the_last_but_never_the_reference():
+    many = {f"fact{number}": "x" * 300 for number in range(60)}
+    reply = json.loads(fit(Draft({"artifact": "ses_x/a1"} | many), Ceiling(bytes=1024, tokens=256)))
+    assert reply["artifact"] == "ses_x/a1"
+    assert "fact0" in reply
+
+
+def test_facts_are_bounded_in_length_and_number_and_say_so():
+    bounded = facts({f"n{number}": "x" * 1000 for number in range(30)} | {"deep": {"list": ["y" * 900] * 90}})
+    assert bounded["more_facts"] == 7
+    assert all(len(value) <= 300 for value in bounded.values() if isinstance(value, str))
+
+
+class Greedy:
+    """A view that ignores its allowance."""
+
+    def whole(self, allowance):
+        return None
+
+    def part(self, allowance):
+        return Shown("x y " * 10_000, "everything", {"lines": "1-"})
+
+
+def test_a_view_that_ignores_its_allowance_costs_its_preview_not_the_ceiling():
+    text = fit(Draft({"artifact": "ses_x/a1"}, "ses_x/a1", {}, Greedy()), Ceiling())
+    assert within(text, Ceiling())
+    assert json.loads(text)["artifact"] == "ses_x/a1"
+
+
+def test_a_client_is_known_by_its_name_and_the_names_that_begin_with_it():
+    base = Ceiling()
+    assert ceiling_for("mcp", base).patience_s < 5
+    assert ceiling_for("opencode", base).patience_s > 30
+    assert ceiling_for("gemini-cli-mcp-client-bursar", base).patience_s > 30
+    assert ceiling_for("mcpx", base) == base

@@ -1,0 +1,227 @@
+"""Whatever a tool does, its caller gets one small reply, and what it captured is kept."""
+
+import json
+
+import anyio
+import pytest
+from bursar.artifacts import Store
+from bursar.budget import tokens
+from bursar.errors import BursarError
+from bursar.guard.commands import Commands
+from bursar.guard.paths import Workspace
+from bursar.server.callers import LocalCallers
+from bursar.server.config import Settings
+from bursar.server.dispatch import Dispatcher
+from bursar.tools.base import Done, Tool, ToolArgs
+
+LINE = "a line of output that is long enough to matter\n"
+
+
+class NoArgs(ToolArgs):
+    pass
+
+
+def tool(work):
+    """Make a tool of a coroutine function that gets its call."""
+
+    class Made(Tool[NoArgs]):
+        """Made for a test."""
+
+        name = "made"
+        Args = NoArgs
+
+        def did(self, args):
+            return "made"
+
+        async def run(self, args, call):
+            return await work(call)
+
+    return Made()
+
+
+@pytest.fixture
+def ask(tmp_path):
+    """Call a tool through the choke point; returns its answer."""
+    store = Store(tmp_path / "data")
+    commands = Commands()
+    dispatchers = []
+
+    def ask(work, *, patience_s=20.0, arguments=None, times=1):
+        if not dispatchers:
+            callers = LocalCallers(store)
+            workspace = Workspace([tmp_path], closed=[store.root])
+            settings = Settings(root=(tmp_path,), data_dir=tmp_path, patience_s=patience_s)
+            dispatchers.append(Dispatcher({}, callers, store, workspace, commands, settings))
+        dispatcher = dispatchers[0]
+        dispatcher.tools = {"made": tool(work)}
+
+        async def run():
+            answers = [
+                await dispatcher.answer("made", arguments or {}, dispatcher.client("test")) for _ in range(times)
+            ]
+            return answers[-1]
+
+        return anyio.run(run)
+
+    yield ask
+    commands.close()
+    store.close()
+
+
+def small(answer):
+    assert len(answer.text.encode()) <= 8192
+    assert tokens.count(answer.text) <= 2000
+    answer.text.encode()
+    return answer
+
+
+@pytest.mark.parametrize(
+    "error",
+    [ValueError("\ud800 broken \x00\n" * 5000), SystemExit(3), KeyboardInterrupt(), RecursionError(), MemoryError()],
+    ids=lambda error: type(error).__name__,
+)
+def test_a_crash_becomes_one_line_without_the_exceptions_text(ask, error):
+    async def work(call):
+        raise error
+
+    answer = small(ask(work))
+    assert answer.is_error
+    assert answer.text.startswith("internal_error: made failed")
+    assert "broken" not in answer.text
+    assert answer.text.splitlines() == [answer.text]
+
+
+def test_a_refusal_says_code_what_and_what_to_do(ask):
+    async def work(call):
+        raise BursarError("not_found", "there is no such thing", "Look elsewhere")
+
+    assert ask(work).text == "not_found: there is no such thing. Look elsewhere."
+
+
+def test_a_refusal_of_any_length_stays_small(ask):
+    async def work(call):
+        raise BursarError("x" * 9000, '{"\ud800\x00' * 9000, "\u202e" * 9000)
+
+    small(ask(work))
+
+
+def test_what_was_captured_before_a_failure_is_kept_and_named(ask, tmp_path):
+    async def work(call):
+        call.output("half.log").write(LINE.encode() * 10_000)
+        raise BursarError("broken_off", "the source went away", "Try again")
+
+    answer = small(ask(work))
+    assert answer.text.startswith("broken_off: the source went away; 470,000 bytes that came before are in ses_")
+    (kept,) = tmp_path.rglob("*-half.log")
+    assert kept.read_text() == LINE * 10_000
+
+
+def test_an_output_that_nothing_was_written_into_before_a_failure_is_not_kept(ask, tmp_path):
+    async def work(call):
+        call.output("none.log")
+        raise BursarError("broken_off", "the source went away", "Try again")
+
+    assert ask(work).text == "broken_off: the source went away. Try again."
+    assert not list(tmp_path.rglob("*-none.log"))
+
+
+def test_a_tool_that_never_ends_is_ended_when_its_client_gives_up(ask):
+    async def work(call):
+        call.output("slow.log").write(b"so far\n")
+        await anyio.sleep_forever()
+
+    answer = small(ask(work, patience_s=0.2))
+    assert answer.is_error
+    assert answer.text.startswith("timeout: made took longer than the 0.2 s this client waits; 7 bytes")
+
+
+def test_facts_of_any_size_and_kind_stay_small_and_valid(ask):
+    async def work(call):
+        return Done({f"fact\ud800{n}": ["\x1b[31m" + "\udfff" * 5000] * 100 for n in range(500)})
+
+    reply = json.loads(small(ask(work)).text)
+    assert reply["did"] == "made"
+
+
+def test_the_full_content_is_stored_byte_for_byte(ask):
+    content = bytes(range(256)) * 40_000
+
+    async def work(call):
+        output = call.output("all.bin")
+        output.write(content)
+        return Done(output=output)
+
+    reply = json.loads(small(ask(work)).text)
+    with open(reply["path"], "rb") as stored:
+        assert stored.read() == content
+    assert reply["size"]["bytes"] == len(content)
+    assert reply["artifact"].startswith("ses_")
+    assert list(reply)[:3] == ["artifact", "path", "did"]
+
+
+def test_the_same_content_again_is_pointed_to_and_not_stored_twice(ask, tmp_path):
+    async def work(call):
+        output = call.output("same.log")
+        output.write(LINE.encode() * 2000)
+        return Done({"exit_code": 0}, output)
+
+    reply = json.loads(small(ask(work, times=3)).text)
+    assert "shown before" in reply["same_as"]
+    assert not reply["preview"]
+    assert reply["exit_code"] == 0
+    assert reply["artifact"].endswith("/a1")
+
+
+def test_a_short_content_again_is_shown_again(ask):
+    async def work(call):
+        output = call.output("same.log")
+        output.write(b"short\n")
+        return Done(output=output)
+
+    assert json.loads(ask(work, times=3).text)["preview"] == "short\n"
+
+
+def test_calls_in_flight_at_the_same_time_share_a_ceiling(ask, tmp_path):
+    store, commands = Store(tmp_path / "more"), Commands()
+    settings = Settings(root=(tmp_path,), data_dir=tmp_path)
+    dispatcher = Dispatcher({}, LocalCallers(store), store, Workspace([tmp_path]), commands, settings)
+
+    async def main():
+        everyone = anyio.Event()
+        replies = []
+
+        async def work(call):
+            await everyone.wait()
+            output = call.output("mine.log")
+            output.write("".join(f"{call.writers} {n} {LINE}" for n in range(500)).encode())
+            return Done(output=output)
+
+        dispatcher.tools = {"made": tool(work)}
+
+        async def one():
+            replies.append(await dispatcher.answer("made", {}, dispatcher.client("test")))
+
+        async with anyio.create_task_group() as group:
+            for _ in range(16):
+                group.start_soon(one)
+            await anyio.wait_all_tasks_blocked()
+            everyone.set()
+        return replies
+
+    replies = anyio.run(main)
+    assert sum(tokens.count(reply.text) for reply in replies) <= 8000
+    assert not any(reply.is_error for reply in replies)
+    store.close()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [({"nam": 1}, "made has no argument 'nam'"), ({"session": "ses_nobody"}, "unknown_session")],
+)
+def test_wrong_arguments_are_told_in_words(ask, arguments, said):
+    async def work(call):
+        return Done()
+
+    answer = ask(work, arguments=arguments)
+    assert answer.is_error
+    assert said in answer.text

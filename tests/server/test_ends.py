@@ -1,0 +1,69 @@
+"""However a client or the server ends, nothing that a call started goes on."""
+
+import os
+import signal
+import time
+import uuid
+
+import pytest
+from wire import Client, module
+
+
+def alive(marker):
+    """Return the processes whose command line carries the marker."""
+    found = []
+    for name in os.listdir("/proc"):
+        try:
+            with open(f"/proc/{name}/cmdline", "rb") as line:
+                if marker.encode() in line.read():
+                    found.append(int(name))
+        except OSError:
+            continue
+    return found
+
+
+def wait_until(condition):
+    for _ in range(400):
+        if condition():
+            return True
+        time.sleep(0.025)
+    return False
+
+
+@pytest.fixture
+def marker():
+    return f"marker-{uuid.uuid4().hex}"
+
+
+@pytest.fixture
+def busy(options, marker):
+    """A server with a running command that has children of every kind, its own session included."""
+    client = Client(module(*options))
+    client.handshake()
+    sleeper = f"python3 -c 'import time; time.sleep(600)' {marker}"
+    client.send(
+        "tools/call",
+        {"name": "terminal", "arguments": {"command": f"setsid {sleeper} & nohup {sleeper} & {sleeper}"}},
+    )
+    assert wait_until(lambda: len(alive(marker)) >= 3)
+    yield client
+    client.kill()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGKILL])
+def test_a_signal_to_the_server_ends_its_commands(busy, marker, number):
+    busy.process.send_signal(number)
+    busy.process.wait(10)
+    assert wait_until(lambda: not alive(marker))
+
+
+def test_a_client_that_closes_its_end_ends_the_commands(busy, marker):
+    busy.process.stdin.close()
+    busy.process.wait(10)
+    assert wait_until(lambda: not alive(marker))
+
+
+def test_a_cancelled_call_ends_its_commands_and_the_server_goes_on(busy, marker):
+    busy.send("notifications/cancelled", {"requestId": busy.last_id, "reason": "enough"}, notify=True)
+    assert wait_until(lambda: not alive(marker))
+    assert not busy.call("terminal", command="echo on")[1]

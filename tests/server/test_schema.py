@@ -1,0 +1,43 @@
+"""What the model has to read before it can call anything."""
+
+import pytest
+from bursar.budget import tokens
+from bursar.budget.reply import dumps
+from bursar.server.app import INSTRUCTIONS
+from bursar.server.schema import listed
+from bursar.tools import tools
+
+TOOLS = {tool.name: listed(tool) for tool in tools()}
+
+
+def cost(tool):
+    return tokens.count(dumps({"name": tool.name, "description": tool.description, "inputSchema": tool.input_schema}))
+
+
+def test_all_descriptions_and_schemas_together_stay_small():
+    assert sum(map(cost, TOOLS.values())) <= 900
+
+
+def test_the_instructions_are_not_cut_by_any_client():
+    assert len(INSTRUCTIONS) <= 2048
+    assert tokens.count(INSTRUCTIONS) <= 150
+
+
+@pytest.mark.parametrize("name", TOOLS)
+def test_a_tool_is_described_and_says_what_it_may_change(name):
+    tool = TOOLS[name]
+    assert 20 < len(tool.description) <= 2048
+    assert tool.annotations.read_only_hint == (name != "terminal")
+    assert tool.annotations.destructive_hint == (name == "terminal")
+
+
+@pytest.mark.parametrize("name", TOOLS)
+def test_a_schema_is_plain_and_closed(name):
+    schema = TOOLS[name].input_schema
+    assert schema["type"] == "object"
+    assert schema["additionalProperties"] is False
+    for argument in schema["properties"].values():
+        assert "type" in argument
+        assert argument.get("description")
+        assert "title" not in argument
+        assert "null" not in dumps(argument)

@@ -1,0 +1,80 @@
+"""The documents tell the truth: what they show as a command runs, what they show as output is what comes out."""
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+from bursar.server.config import Settings, default_of
+
+ROOT = Path(__file__).parent.parent
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+WIDE = {"COLUMNS": "100", "NO_COLOR": "1", "PYTHON_COLORS": "0"}
+
+
+def bursar(*words, **options):
+    return subprocess.run(
+        [sys.executable, "-m", "bursar", *words],
+        capture_output=True,
+        text=True,
+        env=os.environ | WIDE,
+        check=False,
+        **options,
+    )
+
+
+HELP = bursar("--help").stdout
+
+
+def commands(document):
+    """Return the bursar commands of a document's shell blocks, in order."""
+    for block in re.findall(r"```sh\n(.*?)```", document.read_text("utf-8"), re.DOTALL):
+        for line in block.splitlines():
+            words = shlex.split(line, comments=True)
+            if words[:2] == ["uv", "run"]:
+                words = words[2:]
+            if words[:1] == ["bursar"] and words[1:2] in (["call"], ["tools"], ["--version"]):
+                yield words[1:]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_every_command_of_a_document_runs(document, tmp_path):
+    latest = ""
+    for words in commands(document):
+        filled = [re.sub(r"ses_…/a\d+", latest, word) for word in words]
+        done = bursar(*filled, "--data-dir", str(tmp_path), cwd=ROOT)
+        assert done.returncode == 0, (words, done.stdout, done.stderr)
+        if words[0] == "call":
+            latest = json.loads(done.stdout).get("artifact", latest)
+
+
+def test_the_tools_document_shows_what_the_command_prints():
+    shown = re.search(r"```text\n(.*?)```", (ROOT / "docs" / "tools.md").read_text("utf-8"), re.DOTALL)
+    assert shown
+    assert shown.group(1) == bursar("tools").stdout
+
+
+@pytest.mark.parametrize("setting", fields(Settings), ids=lambda setting: setting.name)
+def test_every_setting_is_documented_and_in_the_help(setting):
+    option = f"--{setting.name.replace('_', '-')}"
+    row = f"| `{option}` | {setting.metadata['help']} | {default_of(setting.name)} |"
+    assert row in (ROOT / "docs" / "settings.md").read_text("utf-8")
+    assert option in HELP
+
+
+def test_every_link_between_documents_leads_somewhere():
+    for document in DOCUMENTS:
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", document.read_text("utf-8")):
+            assert (document.parent / target).exists(), (document.name, target)
+
+
+def test_the_client_configuration_is_json_that_starts_the_server():
+    server = json.loads((ROOT / "mcp.json").read_text("utf-8"))["mcpServers"]["bursar"]
+    assert server["command"] == "uv"
+    words = server["args"][server["args"].index("bursar") + 1 :]
+    assert bursar(*words, stdin=subprocess.DEVNULL, cwd=ROOT).returncode == 0

@@ -1,0 +1,467 @@
+"""A tree is listed to its depth, counted below, stable, and never followed out of its place."""
+
+import ctypes
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import anyio
+import pytest
+from bursar.artifacts import Artifact
+from bursar.budget.cut import Allowance
+from bursar.errors import BursarError
+from bursar.tools import _walk
+from bursar.tools.base import Done
+from bursar.tools.directory_tree import DirectoryTree
+from tool_place import Place
+
+posix = pytest.mark.skipif(os.name == "nt", reason="POSIX file system")
+linux = pytest.mark.skipif(sys.platform != "linux", reason="Linux")
+
+WIDE = Allowance(1600, 7000)
+
+
+def listing(place: Place, **arguments: object) -> str:
+    _, artifact = place.done(DirectoryTree(), **arguments)
+    return artifact.read(0, 1 << 24).decode()
+
+
+def names(text: str) -> list[str]:
+    """The paths of a listing, without what follows those of directories."""
+    return [line[8:].split("  (")[0] for line in text.splitlines()]
+
+
+def picture(done: Done) -> str:
+    assert done.view is not None
+    whole = done.view.whole(WIDE)
+    return str(done.view.part(WIDE).value) if whole is None else whole
+
+
+def fill(place: Place) -> None:
+    place.write("README.md", b"x" * 2000)
+    place.write("src/main.py", b"x" * 100)
+    place.write("src/app/one.py", b"x" * 10)
+    place.write("src/app/deep/two.py", b"x" * 20)
+    place.write("src/app/deep/deeper/three.py", b"x" * 30)
+    place.write(".hidden", b"")
+
+
+@pytest.mark.parametrize(
+    ("depth", "expected"),
+    [
+        (0, ["./"]),
+        (1, ["./", ".hidden", "README.md", "src/"]),
+        (2, ["./", ".hidden", "README.md", "src/", "src/main.py", "src/app/"]),
+        (3, ["./", ".hidden", "README.md", "src/", "src/main.py", "src/app/", "src/app/one.py", "src/app/deep/"]),
+    ],
+)
+def test_a_directory_is_expanded_only_while_its_depth_is_less_than_asked(place: Place, depth: int, expected: list[str]):
+    fill(place)
+    assert names(listing(place, depth=depth)) == expected
+
+
+def test_the_depth_is_one_unless_asked_otherwise(place: Place):
+    fill(place)
+    assert listing(place) == listing(place, depth=1)
+
+
+@pytest.mark.parametrize("depth", [-1, 4, 99])
+def test_a_depth_out_of_range_is_refused_with_the_range(place: Place, depth: int):
+    with pytest.raises(BursarError, match="from 0 to 3"):
+        place.call(DirectoryTree(), depth=depth)
+    assert place.session.artifacts() == []
+
+
+@pytest.mark.parametrize("depth", [0, 1, 2, 3])
+def test_every_directory_is_counted_to_the_bottom_whatever_the_depth(place: Place, depth: int):
+    fill(place)
+    text = listing(place, depth=depth)
+    assert text.splitlines()[0] == "  2.1K  ./  (6 files, 4 dirs, 2.1K)"
+    if depth:
+        assert "   160  src/  (4 files, 3 dirs, 160)" in text.splitlines()
+
+
+def test_a_small_tree_is_shown_whole(place: Place):
+    fill(place)
+    done, _ = place.done(DirectoryTree(), depth=2)
+    assert picture(done) == (
+        f"{place.root}/  6 files, 4 dirs, 2.1K\n src/  4 files, 3 dirs, 160\n  app/  3 files, 2 dirs, 60\n"
+        "  main.py 100\n .hidden 0\n README.md 2.0K"
+    )
+    assert done.facts == {}
+
+
+def test_listed_paths_can_be_read_as_they_stand(place: Place):
+    fill(place)
+    for path in ("src", str(place.root / "src"), "src/app/.."):
+        assert names(listing(place, path=path)) == ["src/", "src/main.py", "src/app/"]
+
+
+def test_the_order_is_the_same_every_time_and_by_code_points(place: Place):
+    for name in ("b", "a", "B", "_", "é", "10", "9", "a.b"):
+        place.write(name)
+    expected = ["./", "10", "9", "B", "_", "a", "a.b", "b", "é"]
+    assert names(listing(place)) == expected
+    assert listing(place) == listing(place)
+
+
+def test_a_needle_among_thousands_of_files_is_one_search_away(place: Place):
+    for number in range(200):
+        (place.root / f"d{number:03d}").mkdir()
+        for file in range(10):
+            (place.root / f"d{number:03d}" / f"f{file:03d}.txt").touch()
+    place.write("d150/needle.txt")
+    done, artifact = place.done(DirectoryTree(), depth=2)
+    text = picture(done)
+    assert "2,001 files, 200 dirs" in text
+    assert "d000/" in text
+    assert "more dirs" in text
+    assert "     0  d150/needle.txt" in artifact.read(0, artifact.size).decode().splitlines()
+    assert artifact.lines == 2_202
+
+
+@posix
+def test_links_are_shown_with_their_target_and_not_followed(place: Place):
+    fill(place)
+    (place.root / "loop").symlink_to(".")
+    (place.root / "out").symlink_to("/etc")
+    (place.root / "dangling").symlink_to("nowhere")
+    text = listing(place, depth=3)
+    for line in ("     -  loop -> .", "     -  out -> /etc", "     -  dangling -> nowhere"):
+        assert line in text.splitlines()
+    assert "passwd" not in text
+
+
+@linux
+def test_names_that_are_not_utf8_and_names_with_line_breaks_take_one_line_and_can_be_read(place: Place):
+    (place.root / os.fsdecode(b"caf\xe9.txt")).write_bytes(b"latin")
+    (place.root / "two\nlines\u202e.txt").write_bytes(b"strange")
+    shown = names(listing(place))
+    assert r"caf\xe9.txt" in shown
+    assert r"two\x0alines\xe2\x80\xae.txt" in shown
+    for name in shown[1:]:
+        with _workspace(place).open(name) as file:
+            assert file.read(0, 10) in {b"latin", b"strange"}
+
+
+def _workspace(place: Place):
+    from bursar.guard.paths import Workspace
+
+    return Workspace([place.root])
+
+
+@posix
+def test_special_files_are_named_and_never_opened(place: Place):
+    os.mkfifo(place.root / "pipe")
+    assert "  fifo  pipe" in listing(place).splitlines()
+
+
+def test_what_gitignore_hides_is_counted_and_shown_on_request(place: Place):
+    fill(place)
+    place.write(".gitignore", "*.log\nbuild/\n!keep.log\n/src/app/deep\n")
+    place.write("src/app/.gitignore", "one.py\n!here.log\n")
+    for name in ("a.log", "keep.log", "src/b.log", "src/app/here.log", "build/x/y"):
+        place.write(name, b"123")
+    done, artifact = place.done(DirectoryTree(), depth=3)
+    shown = names(artifact.read(0, 1 << 20).decode())
+    assert shown == [
+        "./", ".gitignore", ".hidden", "README.md", "keep.log", "src/", "src/main.py", "src/app/", "src/app/.gitignore",
+        "src/app/here.log",
+    ]  # fmt: skip
+    assert "5 entries" in str(done.facts["ignored"])
+    assert "2 ignored: a.log, build/" in picture(done)
+    everything = names(listing(place, depth=3, all=True))
+    assert {"a.log", "build/", "build/x/", "build/x/y", "src/b.log", "src/app/one.py", "src/app/deep/"} <= set(
+        everything
+    )
+
+
+def test_ignored_entries_are_not_counted_below_either(place: Place):
+    place.write(".gitignore", "junk/\n")
+    place.write("a/b/junk/big", b"x" * 5000)
+    place.write("a/b/small", b"x" * 5)
+    place.write("a/b/.gitignore", "*.tmp")
+    place.write("a/b/c/d.tmp", b"x" * 5000)
+    assert "    10  a/  (2 files, 2 dirs, 10)" in listing(place).splitlines()
+
+
+def test_the_insides_of_git_are_shown_on_request_only(place: Place):
+    place.write(".git/config", b"12345")
+    assert names(listing(place, depth=3)) == ["./", ".git/"]
+    assert ".git/config" in names(listing(place, depth=3, all=True))
+
+
+def test_rules_above_the_listed_directory_hold_in_it(place: Place):
+    place.write(".gitignore", "*.log\n/src/app/secret\n")
+    place.write(".git/info/exclude", "excluded\n")
+    for name in ("src/app/a.log", "src/app/secret", "src/app/excluded", "src/app/shown"):
+        place.write(name)
+    assert names(listing(place, path="src/app")) == ["src/app/", "src/app/shown"]
+
+
+def test_an_ignored_directory_that_is_asked_for_is_shown(place: Place):
+    place.write(".gitignore", "node_modules/\n")
+    place.write("node_modules/pkg/index.js")
+    assert names(listing(place, path="node_modules/pkg")) == ["node_modules/pkg/", "node_modules/pkg/index.js"]
+    assert "node_modules/pkg/" in names(listing(place, path="node_modules"))
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is the judge here")
+def test_git_hides_the_same_files(place: Place):
+    rules = [
+        "*.o",
+        "!keep.o",
+        "/top",
+        "dir/",
+        "a/**/z",
+        "**/foo/bar",
+        "doc/*.txt",
+        "\\#x",
+        "# c",
+        "sp ace",
+        "[ab].c",
+        "x?y",
+        "*~",
+        "!/b/dir/",
+    ]
+    place.write(".gitignore", "\n".join(rules))
+    place.write("a/.gitignore", "!*.o\n/n\n")
+    files = [
+        "k.o", "keep.o", "top", "b/top", "dir/f", "b/dir/f", "a/dir/f", "a/z", "a/b/z", "a/b/c/z", "foo/bar/f",
+        "q/foo/bar",
+        "doc/a.txt",
+        "doc/s/a.txt", "#x", "sp ace", "a.c", "d.c", "xzy", "xy", "e~", "a/k.o", "a/n", "a/b/n", "é.o",
+    ]  # fmt: skip
+    for name in files:
+        place.write(name, b"1")
+    subprocess.run(["git", "init", "-q"], cwd=place.root, check=True)
+    told = subprocess.run(
+        ["git", "-c", "core.excludesFile=/dev/null", "ls-files", "-z", "--others", "--exclude-standard"],
+        cwd=place.root, check=True, capture_output=True,
+    ).stdout.decode()  # fmt: skip
+    shown = {name for name in names(listing(place, depth=3)) if not name.endswith("/")}
+    assert shown == {name for name in told.split("\0") if name and name.count("/") < 3}
+
+
+@pytest.mark.parametrize(
+    "rules", [b"\xff\xfe\x00", b"[\n!\n\\\n***/\n", b"(" * 5000, b"*a" * 200 + b"\n" + b"{[(\n" * 100]
+)
+def test_a_gitignore_that_is_nonsense_does_no_harm(place: Place, rules: bytes):
+    place.write(".gitignore", rules)
+    place.write("a" * 200 + "b")
+    assert "a" * 200 + "b" in names(listing(place))
+
+
+@posix
+def test_a_gitignore_that_is_a_link_out_of_the_workspace_is_not_read(place: Place, tmp_path: Path):
+    (tmp_path / "rules").write_text("*.txt\n")
+    (place.root / ".gitignore").symlink_to(tmp_path / "rules")
+    place.write("a.txt")
+    assert "a.txt" in names(listing(place))
+
+
+@posix
+def test_a_directory_that_may_not_be_read_is_listed_and_said():
+    with tempfile.TemporaryDirectory() as base:
+        root = Path(base) / "w"
+        (root / "shut").mkdir(parents=True)
+        (root / "shut" / "f").touch()
+        (root / "open").mkdir()
+        for directory in (Path(base), root, root / "open"):
+            directory.chmod(0o755)
+        (root / "shut").chmod(0)
+        for depth in (1, 2):
+            text = _listing_as_nobody(root, depth)
+            assert [line for line in text.splitlines() if "shut/" in line and "permission denied" in line], text
+            assert "≥" in text.splitlines()[0]
+        (root / "shut").chmod(0o755)
+
+
+def _listing_as_nobody(root: Path, depth: int) -> str:
+    from bursar.guard.paths import Workspace
+    from bursar.tools._ignore import Rules
+
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            if os.getuid() == 0:
+                os.setgroups([])
+                os.setgid(65534)
+                os.setuid(65534)
+            with Workspace([root]).directory(".") as top:
+                node = _walk.Node("w", "", (), Rules())
+                walk = _walk.Walk(top, node, depth=depth, beat=lambda seen: None, list_s=5)
+                walk.run()
+                os.write(writing, "".join(walk.listing()).encode())
+        finally:
+            os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as answer:
+        text = answer.read().decode()
+    os.waitpid(child, 0)
+    return text
+
+
+def test_the_store_is_not_shown_even_if_it_lies_in_the_root(place: Place):
+    place.root = place.base
+    place.write("work/f")
+    for all_entries in (False, True):
+        assert not any("store" in name for name in names(listing(place, depth=3, all=all_entries)))
+    with pytest.raises(BursarError, match="not_found"):
+        place.call(DirectoryTree(), path="store")
+
+
+def test_the_own_session_can_be_listed_and_no_other(place: Place):
+    place.done(DirectoryTree())
+    assert any("tree.txt" in name for name in names(listing(place, path=str(place.session.directory))))
+    other = place.store.create("local:2")
+    with pytest.raises(BursarError) as refused:
+        place.call(DirectoryTree(), path=str(other.directory))
+    with pytest.raises(BursarError) as invented:
+        place.call(DirectoryTree(), path=str(other.directory.with_name("never")))
+    assert str(refused.value).replace(other.directory.name, "never") == str(invented.value)
+
+
+def test_a_file_is_no_directory_and_a_missing_one_is_told(place: Place):
+    place.write("f")
+    for path, code in (
+        ("f", "not_a_directory"),
+        ("nope", "not_found"),
+        ("..", "path_outside_roots"),
+        ("a\0", "bad_path"),
+    ):
+        with pytest.raises(BursarError) as refused:
+            place.call(DirectoryTree(), path=path)
+        assert refused.value.code == code
+
+
+def test_counting_stops_in_time_and_says_so(place: Place, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(_walk, "COUNT_S", 0.0)
+    for number in range(20):
+        place.write(f"a/d{number}/e/f", b"x")
+    done, artifact = place.done(DirectoryTree())
+    text = artifact.read(0, 1 << 20).decode()
+    assert names(text) == ["./", "a/"]
+    assert "≥" in text.splitlines()[1]
+    assert "unfinished" in done.facts
+
+
+def test_a_big_directory_does_not_keep_small_ones_from_being_counted(place: Place, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(_walk, "COUNT_S", 0.4)
+    for number in range(3):
+        place.write(f"z{number}/x/f", b"12345")
+    place.write("a/d/f")
+    enter = _walk.OpenedDirectory.enter
+
+    def slow_in_a(self: _walk.OpenedDirectory, name: str) -> _walk.OpenedDirectory:
+        if name == "d":
+            time.sleep(0.15)
+            for number in range(3):
+                (self.path / f"d{number}").mkdir(exist_ok=True)
+        return enter(self, name)
+
+    monkeypatch.setattr(_walk.OpenedDirectory, "enter", slow_in_a)
+    text = listing(place)
+    for number in range(3):
+        assert f"     5  z{number}/  (1 file, 1 dir, 5)" in text
+
+
+@linux
+def test_a_directory_swapped_for_a_link_during_the_walk_never_shows_what_the_link_leads_to(place: Place):
+    place.write("inner/swap/harmless/f")
+    outside = place.base / "outside"
+    (outside / "secret").mkdir(parents=True)
+    (place.base / "trap").symlink_to(outside)
+    libc = ctypes.CDLL(None)
+    one, two = os.fsencode(place.root / "inner" / "swap"), os.fsencode(place.base / "trap")
+    over = threading.Event()
+
+    def swap() -> None:
+        while not over.is_set():
+            libc.renameat2(-100, one, -100, two, 2)
+
+    swapper = threading.Thread(target=swap)
+    swapper.start()
+    seen: set[str] = set()
+    try:
+        until = time.monotonic() + 1.0
+        while time.monotonic() < until:
+            seen |= set(names(listing(place, depth=3)))
+    finally:
+        over.set()
+        swapper.join()
+    assert "inner/swap/harmless/" in seen
+    assert not any("secret" in name for name in seen)
+
+
+@linux
+def test_a_very_deep_tree_is_counted_to_a_fixed_level_and_says_so(place: Place):
+    here = os.open(place.root, os.O_RDONLY)
+    for _ in range(300):
+        os.mkdir("d", dir_fd=here)
+        below = os.open("d", os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = below
+    os.close(here)
+    text = listing(place)
+    assert f"counted {_walk.DEEPEST} levels down" in text
+    assert "≥" in text
+    subprocess.run(["rm", "-rf", str(place.root / "d")], check=True)
+
+
+@linux
+def test_a_walk_leaves_no_descriptor_open(place: Place):
+    fill(place)
+    place.done(DirectoryTree(), depth=2)
+    before = len(os.listdir("/proc/self/fd"))
+    for depth in range(4):
+        place.done(DirectoryTree(), depth=depth)
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_a_cancelled_walk_ends_its_thread(place: Place, monkeypatch: pytest.MonkeyPatch):
+    for number in range(200):
+        place.write(f"d{number}/e/f")
+    entered: list[str] = []
+    enter = _walk.OpenedDirectory.enter
+
+    def counted(self: _walk.OpenedDirectory, name: str) -> _walk.OpenedDirectory:
+        entered.append(name)
+        time.sleep(0.002)
+        return enter(self, name)
+
+    monkeypatch.setattr(_walk.OpenedDirectory, "enter", counted)
+
+    async def cancelled() -> int:
+        async with anyio.create_task_group() as group:
+            group.start_soon(place.calling, DirectoryTree(), place.session, {"depth": 3})
+            while len(entered) < 5:  # noqa: ASYNC110 - a thread counts
+                await anyio.sleep(0.001)
+            group.cancel_scope.cancel()
+        return len(entered)
+
+    seen = anyio.run(cancelled)
+    assert seen < 100
+    time.sleep(0.05)
+    assert len(entered) == seen
+
+
+def test_the_description_and_schema_are_short():
+    from bursar.budget import tokens
+    from bursar.server.schema import listed
+
+    tool = listed(DirectoryTree())
+    assert tokens.count(tool.model_dump_json(include={"name", "description", "input_schema"}, by_alias=True)) <= 200
+
+
+def test_the_artifact_is_what_the_reply_points_to(place: Place):
+    fill(place)
+    _, artifact = place.done(DirectoryTree())
+    assert isinstance(artifact, Artifact)
+    assert artifact.path.endswith("tree.txt")
