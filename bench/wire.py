@@ -1,0 +1,99 @@
+"""A raw JSON-RPC client over pipes, so that what is measured is the server and not a client library."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+
+INITIALIZE = {
+    "protocolVersion": "2025-06-18",
+    "capabilities": {},
+    "clientInfo": {"name": "bench", "version": "1"},
+}
+
+
+class Client:
+    """One server process and the requests sent to it."""
+
+    def __init__(self, command, stderr=subprocess.DEVNULL, **options):
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr, **options
+        )
+        self.last_id = 0
+
+    def send(self, method, params=None, notify=False):
+        message = {"jsonrpc": "2.0", "method": method} | ({} if params is None else {"params": params})
+        if not notify:
+            self.last_id += 1
+            message["id"] = self.last_id
+        self.write(json.dumps(message, ensure_ascii=False).encode() + b"\n")
+        return self.last_id
+
+    def write(self, frame):
+        self.process.stdin.write(frame)
+        self.process.stdin.flush()
+
+    def next(self):
+        line = self.process.stdout.readline()
+        if not line:
+            raise EOFError("the server is gone")
+        return json.loads(line)
+
+    def receive(self, wanted):
+        while (message := self.next()).get("id") != wanted:
+            pass
+        return message
+
+    def request(self, method, params=None):
+        return self.receive(self.send(method, params))
+
+    def handshake(self):
+        self.request("initialize", INITIALIZE)
+        self.send("notifications/initialized", notify=True)
+        return self.request("tools/list", {})["result"]["tools"]
+
+    def call(self, tool, **arguments):
+        """Return (reply text, is_error, seconds)."""
+        started = time.perf_counter()
+        answer = self.request("tools/call", {"name": tool, "arguments": arguments})
+        took = time.perf_counter() - started
+        if "error" in answer:
+            return answer["error"]["message"], True, took
+        return answer["result"]["content"][0]["text"], answer["result"].get("isError", False), took
+
+    def memory(self, field="VmRSS"):
+        """Return a figure of /proc/PID/status in MiB."""
+        with open(f"/proc/{self.process.pid}/status") as status:
+            return next(int(line.split()[1]) / 1024 for line in status if line.startswith(field))
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait(10)
+        self.process.stdout.close()
+
+    def kill(self):
+        self.process.kill()
+        self.close()
+
+
+def module(*options):
+    """Return the command that runs bursar from this interpreter's environment."""
+    return [sys.executable, "-m", "bursar", *options]
+
+
+@contextmanager
+def server(*options, **popen):
+    """Run bursar past its handshake."""
+    client = Client(module(*options), **popen)
+    try:
+        client.handshake()
+        yield client
+    finally:
+        client.close()
+
+
+def bare():
+    """Run the bare low-level server."""
+    return Client([sys.executable, os.path.join(os.path.dirname(__file__), "bare_server.py")])
