@@ -14,7 +14,7 @@ from ._shape_text import LEVELS, Detail, trimmed, written
 from .content import Content
 from .cut import Allowance
 
-WHOLE_MAX_BYTES = 32 << 20
+WHOLE_MAX_BYTES = 16 << 20
 """Larger documents are not read as a whole; the preview says so."""
 
 _PREFIX_BYTES = 1 << 20

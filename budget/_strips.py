@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from itertools import groupby
+from operator import attrgetter
 from typing import Any
 
 from . import cut, tokens
@@ -17,7 +18,7 @@ _LINE_END_SOUGHT_BYTES = 32 << 20
 """How far the end of a long line is looked for, to tell its length."""
 
 _WINDOWS_MAX = 6
-_LINES_LOOKED_AT = 2000
+_LINES_LOOKED_AT = 1000
 _RUN_MIN_LINES = 4
 """So many equal lines in a row are shown once."""
 
@@ -57,6 +58,17 @@ class _Line:
     end: bytes = b""
     times: int = 1
 
+    @property
+    def rewrites(self) -> int:
+        """How often a carriage return began it anew, as progress bars do; a single one may mean anything."""
+        count = self.start.rstrip(b"\r\n").count(b"\r")
+        return count if count > 1 else 0
+
+    @property
+    def last_state(self) -> bytes:
+        """What a terminal shows of it in the end."""
+        return (self.end or self.start).rstrip(b"\r\n").rpartition(b"\r")[2]
+
 
 def first_lines(content: Content, room: Allowance, most: int) -> Strip:
     """Return at most `most` of the first lines within `room`; fewer when they are long."""
@@ -75,7 +87,7 @@ def first_lines(content: Content, room: Allowance, most: int) -> Strip:
             if offset + len(rest) >= content.size and rest and len(full) < _LINES_LOOKED_AT:
                 lines.append(_Line(rest, len(rest)))
                 break
-        if len(lines) >= most or offset >= content.size:
+        if offset >= content.size or len(_runs(lines)) >= most:
             break
     return _assemble(_runs(lines)[:most], room, 1)
 
@@ -107,16 +119,16 @@ def last_lines(content: Content, room: Allowance, most: int, total: int | None, 
 def _runs(lines: list[_Line]) -> list[_Line]:
     """Join lines that are repeated at once; what says the same again and again is shown once."""
     joined: list[_Line] = []
-    for line, group in groupby(lines):
+    for _, group in groupby(lines, key=attrgetter("start")):
         same = list(group)
-        joined += same if len(same) < _RUN_MIN_LINES else [replace(line, times=len(same))]
+        joined += same if len(same) < _RUN_MIN_LINES else [replace(same[0], times=len(same))]
     return joined
 
 
 def _assemble(lines: list[_Line], room: Allowance, number: int | None, *, from_end: bool = False) -> Strip:
     """Put together as many lines as fit, from the end that matters; `number` is the line number there."""
     longest = min(max(_LONG_LINE_BYTES, room.bytes // 4), room.bytes // 2)
-    if all(line.length <= longest and line.times == 1 for line in lines):
+    if all(line.length <= longest and line.times == 1 and not line.rewrites for line in lines):
         text = decoded(b"".join(line.start for line in lines))
         kept = cut.tail(text, room) if from_end else cut.head(text, room)
         if kept == text or not kept or _whole_lines(kept, text, from_end=from_end):
@@ -141,7 +153,9 @@ def _assemble_entries(
         named: dict[str, Any] = {} if at is None else {"line": at}
         named |= {"times": line.times} if line.times > 1 else {}
         entry: str | dict[str, Any] = utf8(decoded(line.start))
-        if line.length > longest:
+        if line.rewrites and len(line.last_state) <= longest:
+            entry = named | {"rewritten": line.rewrites, "last": utf8(decoded(line.last_state))}
+        elif line.length > longest:
             spent = Allowance(min(left.tokens, room.tokens // 3) - 26, min(left.bytes, room.bytes // 3) - 70)
             entry = _cut_line(line, named, spent)
         elif line.times > 1:
@@ -151,7 +165,7 @@ def _assemble_entries(
         if left.tokens < 0 or left.bytes < 0 or entry == {}:
             break
         shown.append(entry)
-        cut_lines += line.length > longest
+        cut_lines += line.length > longest or line.rewrites > 0
         size += line.length * line.times
         count += line.times
     return Strip(_joined(list(reversed(shown)) if from_end else shown), count, size, cut_lines)

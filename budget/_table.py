@@ -16,7 +16,7 @@ from .clean import clean
 from .content import Content
 from .cut import Allowance
 
-WHOLE_MAX_BYTES = 32 << 20
+WHOLE_MAX_BYTES = 16 << 20
 """Larger tables are judged by a sample; the preview says so."""
 
 _COLUMN = Detail(keys=1, depth=1, examples=4, characters=40)
@@ -123,15 +123,16 @@ def _typed(values: list[str]) -> tuple[list[Any], bool]:
             return [number(value) if value else None for value in values], False
         except ValueError:
             continue
-    return [_number(value) if value else None for value in values], True
+    likely = (int, float) if all(isinstance(_number(value), int) for value in probe) else (float,)
+    return [_number(value, likely) if value else None for value in values], True
 
 
 def _is_number(text: str) -> bool:
     return isinstance(_number(text), int | float)
 
 
-def _number(text: str) -> int | float | str:
-    for number in (int, float):
+def _number(text: str, tried: tuple[type[int] | type[float], ...] = (int, float)) -> int | float | str:
+    for number in tried:
         try:
             return number(text)
         except ValueError:
