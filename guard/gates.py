@@ -29,9 +29,7 @@ class NetRules:
         from .addresses import AllowNet
         from .net import NetSettings
 
-        return NetSettings(
-            allow=AllowNet.parse(self.allow), proxy=self.proxy or None, obeys_robots=self.obeys_robots
-        )
+        return NetSettings(allow=AllowNet.parse(self.allow), proxy=self.proxy or None, obeys_robots=self.obeys_robots)
 
 
 @dataclass

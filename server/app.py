@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 import anyio
+from bursar import __version__
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
 from mcp.shared.exceptions import MCPError
@@ -23,8 +24,6 @@ from mcp_types import (
     PaginatedRequestParams,
     TextContent,
 )
-
-from bursar import __version__
 
 from .callers import Client
 from .config import Settings
