@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
-from bursar.guard._dial import system_resolve
-from bursar.guard.addresses import AllowNet
 from bursar.guard.net import Limits, Net, NetSettings
+from bursar.guard.net.addresses import AllowNet
+from bursar.guard.net.settings import system_resolve
 
 
 @dataclass

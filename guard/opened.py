@@ -71,6 +71,11 @@ class OpenedDirectory:
         self.path = path
         self.status = status
 
+    @property
+    def by_descriptor(self) -> int | None:
+        """The descriptor to pass as `dir_fd`; None where the system reaches entries by path only."""
+        return self._descriptor if os.open in os.supports_dir_fd else None
+
     def again(self) -> "OpenedDirectory":
         """Return it open a second time, to be closed on its own."""
         return OpenedDirectory(os.dup(self._descriptor), self.path, self.status, self._closed)

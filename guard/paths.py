@@ -14,6 +14,7 @@ from pathlib import Path
 from ..errors import BursarError
 from . import _handles
 from ._suggest import Shelf, suggestion
+from .created import CreatedFile, split
 from .names import readings, written
 from .opened import OpenedDirectory, OpenedFile
 
@@ -47,9 +48,11 @@ class Workspace:
 
     def opening(self, session_directory: Path) -> "Workspace":
         """Return the same workspace for a caller who may also read `session_directory`, which lies in a closed one."""
+        return self._with((*self._opened, _handles.real_path(session_directory)))
+
+    def _with(self, opened: tuple[str, ...]) -> "Workspace":
         other = object.__new__(Workspace)
-        other.roots, other._roots, other._closed = self.roots, self._roots, self._closed
-        other._opened = (*self._opened, _handles.real_path(session_directory))
+        other.roots, other._roots, other._closed, other._opened = self.roots, self._roots, self._closed, opened
         return other
 
     def open(self, path: str) -> OpenedFile:
@@ -109,6 +112,20 @@ class Workspace:
             return OpenedDirectory(opened, Path(real), status, self._closed_identities())
         finally:
             os.close(descriptor)
+
+    def create(self, path: str, *, overwrite: bool = False) -> CreatedFile:
+        """Begin a file that appears at `path` whole when it is committed, or not at all.
+
+        Args:
+            path: as in `open`; its directory must exist. Artifacts are never written this way, one's own included.
+            overwrite: replace a file that is there already.
+
+        Raises:
+            BursarError: path_outside_roots, not_found, not_a_directory, is_directory, exists, permission_denied,
+                bad_path, cannot_create.
+        """
+        place, name = split(path)
+        return CreatedFile(self._with(()).directory(place), readings(name)[0], overwrite=overwrite)
 
     def is_quick(self, path: str, limit_bytes: int) -> bool:
         """Guess, without opening it, whether opening and reading a file of `limit_bytes` is too short for a thread."""

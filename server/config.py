@@ -44,6 +44,12 @@ class Settings:
     pass_env: tuple[str, ...] = field(
         default=(), metadata=_told("an environment variable that commands get to see; repeat for more", "NAME")
     )
+    allow_net: tuple[str, ...] = field(
+        default=(),
+        metadata=_told("an address or range, and port, that may be fetched though it is not public", "HOST:PORT"),
+    )
+    proxy: str = field(default="", metadata=_told("fetch through this proxy, which then owns the address rule", "URL"))
+    ignore_robots: bool = field(default=False, metadata=_told("fetch pages although robots.txt asks not to"))
     reply_bytes: int = field(default=8192, metadata=_told("largest reply, in bytes of its JSON text", "N"))
     reply_tokens: int = field(default=2000, metadata=_told("largest reply, in o200k tokens", "N"))
     preview_tokens: int = field(

@@ -17,7 +17,9 @@ from ..budget import reply, tokens
 from ..budget.ceilings import Ceiling, ceiling_for
 from ..errors import BursarError
 from ..guard.commands import Commands
+from ..guard.net import Net
 from ..guard.paths import Workspace
+from ..guard.workers import Workers
 from ..tools.base import Call, Done, Outcome, Picture, Reading, Tool
 from . import log
 from .arguments import checked
@@ -83,6 +85,8 @@ class Dispatcher:
     store: Store
     workspace: Workspace
     commands: Commands
+    net: Net
+    workers: Workers
     settings: Settings
     _flights: dict[str, list[_Flight]] = field(default_factory=dict[str, list[_Flight]])
     _shown: set[str] = field(default_factory=set[str])
@@ -158,6 +162,8 @@ class Dispatcher:
             session=session,
             workspace=self.workspace.opening(session.directory),
             commands=self.commands,
+            net=self.net,
+            workers=self.workers,
             progress=client.progress,
             patience_s=client.ceiling.patience_s,
         )

@@ -5,12 +5,16 @@ from typing import Any
 from .base import Tool
 
 
-def tools() -> list[Tool[Any]]:
-    """Return every tool, in the order in which clients list them."""
+def tools(copy_bytes: int = 64 * 1024**2) -> list[Tool[Any]]:
+    """Return every tool, in the order in which clients list them.
+
+    Args:
+        copy_bytes: a larger local file is referenced by its artifact, not copied.
+    """
     # Imported here, so that a worker process that needs one module of this room does not load them all.
     from .directory_tree import DirectoryTree
     from .read_artifact import ReadArtifact
     from .read_file import ReadFile
     from .terminal import Terminal
 
-    return [ReadFile(), Terminal(), DirectoryTree(), ReadArtifact()]
+    return [ReadFile(copy_bytes), Terminal(), DirectoryTree(), ReadArtifact()]

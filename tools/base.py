@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar, cast
+from typing import Any, ClassVar, Generic, Protocol, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
@@ -11,14 +11,9 @@ from ..budget.page import Page
 from ..budget.preview import Hint
 from ..budget.reply import View
 from ..guard.commands import Commands
+from ..guard.net import Net
 from ..guard.paths import Workspace
-
-if TYPE_CHECKING:
-    # The HTTP client takes long to load and is not needed to answer the first messages.
-    from ..guard.net import Net
-    from ..guard.workers import Workers
-
-_UNPLUGGED = cast("Any", None)
+from ..guard.workers import Workers
 
 Fact = str | int | float | bool | None | Sequence[str] | Mapping[str, str | int | float | None]
 """A short typed value; the choke point cuts each text at 300 characters."""
@@ -54,10 +49,13 @@ class Call:
     Attributes:
         tool: the name of the tool that is called.
         did: the one-line description of the action, for the records.
-        patience_s: seconds until the client may give up; a longer work answers before with a live artifact.
-        writers: every output opened so far; the choke point commits each of them, however the call ends.
+        workspace: the files that the caller may use.
+        commands: starts programs.
         net: the way out to the network.
         workers: processes for parsing what nobody trusts.
+        progress: tells the client how far the call has come.
+        patience_s: seconds until the client may give up; a longer work answers before with a live artifact.
+        writers: every output opened so far; the choke point commits each of them, however the call ends.
     """
 
     tool: str
@@ -65,11 +63,11 @@ class Call:
     session: Session
     workspace: Workspace
     commands: Commands
+    net: Net
+    workers: Workers
     progress: Progress
     patience_s: float
     writers: list[Writer] = field(default_factory=list[Writer])
-    net: "Net" = _UNPLUGGED
-    workers: "Workers" = _UNPLUGGED
 
     def output(self, label: str) -> Writer:
         """Open an artifact to stream content into; `label` ends its file name, such as `terminal.log`."""

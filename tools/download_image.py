@@ -17,9 +17,9 @@ from ..artifacts.folder import write as write_all
 from ..artifacts.records import Fact as RecordFact
 from ..artifacts.records import State
 from ..errors import BursarError
-from ..guard.cache import Entry
-from ..guard.failures import Failure
-from ..guard.response import Response
+from ..guard.net.cache import Entry
+from ..guard.net.failures import Failure
+from ..guard.net.response import Response
 from ..guard.workers import Json
 from .base import Call, Done, Fact, Picture, Tool, ToolArgs
 from .fetched import cache_of

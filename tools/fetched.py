@@ -3,7 +3,7 @@
 from weakref import WeakKeyDictionary
 
 from ..artifacts import Session
-from ..guard.cache import Cache, Entry
+from ..guard.net.cache import Cache, Entry
 
 _caches: WeakKeyDictionary[Session, Cache] = WeakKeyDictionary()
 

@@ -19,11 +19,11 @@ from .encoding import Encoding, ToUtf8
 
 BLOCK_BYTES = 1 << 20
 
+COPY_BYTES = 64 * 1024 * 1024
+"""Larger files are not copied: the artifact refers to them, as long as they do not change."""
+
 QUICK_BYTES = 256 * 1024
 """Read on the event loop: a quarter of a millisecond, less than a thread costs to reach under load."""
-
-REFER_BYTES = 64 * 1024 * 1024
-"""Larger files are not copied: the artifact refers to them, as long as they do not change."""
 
 SCAN_BYTES = 4 * 1024 * 1024
 """Of a file that is not copied, how far to look for a character that tells its encoding: some milliseconds."""
@@ -60,6 +60,9 @@ class ReadFile(Tool[ReadFileArgs]):
     read_only: ClassVar[bool] = True
     Args = ReadFileArgs
 
+    def __init__(self, copy_bytes: int = COPY_BYTES) -> None:
+        self._copy_bytes = copy_bytes
+
     def did(self, args: ReadFileArgs) -> str:
         """Describe the reading."""
         part = f" lines {args.lines}" if args.lines else f" bytes {args.bytes}" if args.bytes else ""
@@ -76,9 +79,11 @@ class ReadFile(Tool[ReadFileArgs]):
         unit, text = ("lines", args.lines) if args.lines else ("bytes", args.bytes)
         span = spans.parse(text, unit) if text else None
         if call.workspace.is_quick(args.path, QUICK_BYTES):
-            artifact = _stored(args.path, call, _no_beat)
+            artifact = self._stored(args.path, call, _no_beat)
         else:
-            artifact = await in_thread(lambda pulse: _stored(args.path, call, pulse.beat), call.progress, "bytes read")
+            artifact = await in_thread(
+                lambda pulse: self._stored(args.path, call, pulse.beat), call.progress, "bytes read"
+            )
         facts = _facts(artifact)
         if span is None:
             return Done(facts, artifact, Hint(name=_original(artifact)))
@@ -90,38 +95,37 @@ class ReadFile(Tool[ReadFileArgs]):
             )
         return Reading(excerpt.page, artifact, facts | _about(excerpt))
 
+    def _stored(self, path: str, call: Call, beat: Beat) -> Artifact:
+        """Return the artifact of a file as it is now: an earlier one if it has not changed since, else a new one."""
+        workspace = call.workspace
+        with workspace.open(path) as file:
+            own = _own(file, call)
+            if own is not None:
+                return own
+            status = file.status
+            source = Source(str(file.path), status.st_size, status.st_mtime_ns, status.st_ino, status.st_dev)
+            earlier = call.session.same_source(source, workspace.descriptor)
+            if earlier is not None and _surely_same(earlier, source):
+                return earlier
+            found = encoding.detect(file, SCAN_BYTES if file.size > self._copy_bytes else None)
+            facts = _noted(file, found)
+            if file.size > self._copy_bytes and found.codec is None:
+                return call.session.refer(
+                    source.path, status, tool=call.tool, did=call.did, opener=workspace.descriptor, facts=facts
+                )
+            writer = call.output(file.path.name)
+            replaced = _copy(file, writer, found, beat)
+            if replaced:
+                facts["replaced"] = f"{replaced:,} broken characters, by U+FFFD"
+            after = os.fstat(file.descriptor)
+            if (after.st_size, after.st_mtime_ns) != (status.st_size, status.st_mtime_ns):
+                facts["changed"] = "while it was read"
+                return writer.commit(facts=facts)
+            return writer.commit(source=source, facts=facts)
+
 
 def _no_beat(done: float, total: float) -> None:
     """Small files are read at one go."""
-
-
-def _stored(path: str, call: Call, beat: Beat) -> Artifact:
-    """Return the artifact of a file as it is now: an earlier one if it has not changed since, else a new one."""
-    workspace = call.workspace
-    with workspace.open(path) as file:
-        own = _own(file, call)
-        if own is not None:
-            return own
-        status = file.status
-        source = Source(str(file.path), status.st_size, status.st_mtime_ns, status.st_ino, status.st_dev)
-        earlier = call.session.same_source(source, workspace.descriptor)
-        if earlier is not None and _surely_same(earlier, source):
-            return earlier
-        found = encoding.detect(file, SCAN_BYTES if file.size > REFER_BYTES else None)
-        facts = _noted(file, found)
-        if file.size > REFER_BYTES and found.codec is None:
-            return call.session.refer(
-                source.path, status, tool=call.tool, did=call.did, opener=workspace.descriptor, facts=facts
-            )
-        writer = call.output(file.path.name)
-        replaced = _copy(file, writer, found, beat)
-        if replaced:
-            facts["replaced"] = f"{replaced:,} broken characters, by U+FFFD"
-        after = os.fstat(file.descriptor)
-        if (after.st_size, after.st_mtime_ns) != (status.st_size, status.st_mtime_ns):
-            facts["changed"] = "while it was read"
-            return writer.commit(facts=facts)
-        return writer.commit(source=source, facts=facts)
 
 
 def _surely_same(earlier: Artifact, source: Source) -> bool:

@@ -9,8 +9,8 @@ from ipaddress import IPv4Address, IPv6Address, IPv6Network
 
 import pytest
 from bursar.errors import BursarError
-from bursar.guard.addresses import AllowNet, is_own, judge
 from bursar.guard.net import Limits, Net, NetSettings
+from bursar.guard.net.addresses import AllowNet, is_own, judge
 from hypothesis import given
 from hypothesis import strategies as st
 from loopback import Sink, net_for, page, redirect, resolver, site
@@ -245,7 +245,7 @@ async def test_one_refused_address_among_several_refuses_the_name():
 
 
 async def test_an_address_of_this_machine_is_refused_even_if_it_is_public(monkeypatch):
-    from bursar.guard import addresses
+    from bursar.guard.net import addresses
 
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         probe.connect(("192.0.2.99", 9))

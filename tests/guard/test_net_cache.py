@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from bursar.guard.cache import Cache, Entry, fresh_for_s
+from bursar.guard.net.cache import Cache, Entry, fresh_for_s
 from hypothesis import given
 from hypothesis import strategies as st
 from loopback import Sink, net_for, page, redirect, site

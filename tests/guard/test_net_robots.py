@@ -3,9 +3,9 @@
 import asyncio
 
 import pytest
-from bursar.guard.cache import Cache
 from bursar.guard.net import Limits
-from bursar.guard.robots import Rules, parse
+from bursar.guard.net.cache import Cache
+from bursar.guard.net.robots import Rules, parse
 from hypothesis import given
 from hypothesis import strategies as st
 from loopback import Asked, Sink, net_for, page, redirect, site

@@ -2,7 +2,7 @@
 
 import pytest
 from bursar.errors import BursarError
-from bursar.guard.urls import parse
+from bursar.guard.net.urls import parse
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -8,7 +8,9 @@ from bursar.artifacts import Store
 from bursar.budget import tokens
 from bursar.errors import BursarError
 from bursar.guard.commands import Commands
+from bursar.guard.net import Net
 from bursar.guard.paths import Workspace
+from bursar.guard.workers import Workers
 from bursar.server.callers import LocalCallers
 from bursar.server.config import Settings
 from bursar.server.dispatch import Dispatcher
@@ -51,7 +53,7 @@ def ask(tmp_path):
             callers = LocalCallers(store)
             workspace = Workspace([tmp_path], closed=[store.root])
             settings = Settings(root=(tmp_path,), data_dir=tmp_path, patience_s=patience_s)
-            dispatchers.append(Dispatcher({}, callers, store, workspace, commands, settings))
+            dispatchers.append(Dispatcher({}, callers, store, workspace, commands, Net(), Workers(), settings))
         dispatcher = dispatchers[0]
         dispatcher.tools = {"made": tool(work)}
 
@@ -184,7 +186,7 @@ def test_a_short_content_again_is_shown_again(ask):
 def test_calls_in_flight_at_the_same_time_share_a_ceiling(ask, tmp_path):
     store, commands = Store(tmp_path / "more"), Commands()
     settings = Settings(root=(tmp_path,), data_dir=tmp_path)
-    dispatcher = Dispatcher({}, LocalCallers(store), store, Workspace([tmp_path]), commands, settings)
+    dispatcher = Dispatcher({}, LocalCallers(store), store, Workspace([tmp_path]), commands, Net(), Workers(), settings)
 
     async def main():
         everyone = anyio.Event()

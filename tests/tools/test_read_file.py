@@ -132,21 +132,19 @@ def test_line_ends_of_windows_are_said_and_kept(place: Place):
     assert artifact.read(0, 99) == b"a\r\nb\r\n"
 
 
-def test_a_huge_file_is_referred_to_and_not_copied(place: Place, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(module, "REFER_BYTES", 100_000)
+def test_a_huge_file_is_referred_to_and_not_copied(place: Place):
     path = place.write("big.log", BIG)
-    _, artifact = place.done(ReadFile(), path="big.log")
+    _, artifact = place.done(ReadFile(copy_bytes=100_000), path="big.log")
     assert artifact.path == str(path.resolve())
     assert artifact.read(10, 100) == BIG[10:110]
     assert (
-        page_text(place.call(ReadFile(), path="big.log", lines="20000"))
+        page_text(place.call(ReadFile(copy_bytes=100_000), path="big.log", lines="20000"))
         == "2026-01-01 12:00:00 line 20000 of the log\n"
     )
     assert len(place.session.artifacts()) == 1
 
 
 def test_a_huge_file_is_not_read_through_to_tell_its_encoding(place: Place, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(module, "REFER_BYTES", 100_000)
     monkeypatch.setattr(module, "SCAN_BYTES", 200_000)
     place.write("big.log", BIG + "é".encode("latin-1"))
     read: list[int] = []
@@ -158,14 +156,13 @@ def test_a_huge_file_is_not_read_through_to_tell_its_encoding(place: Place, monk
 
     monkeypatch.setattr(module.encoding, "SCAN_BYTES", 50_000)
     monkeypatch.setattr(module.OpenedFile, "read", counted)
-    place.done(ReadFile(), path="big.log")
+    place.done(ReadFile(copy_bytes=100_000), path="big.log")
     assert max(read) < 200_000
 
 
-def test_a_huge_file_that_changed_is_not_served_as_the_old_one(place: Place, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(module, "REFER_BYTES", 100_000)
+def test_a_huge_file_that_changed_is_not_served_as_the_old_one(place: Place):
     path = place.write("big.log", BIG)
-    _, artifact = place.done(ReadFile(), path="big.log")
+    _, artifact = place.done(ReadFile(copy_bytes=100_000), path="big.log")
     with path.open("ab") as more:
         more.write(b"more\n")
     with pytest.raises(BursarError, match="source_changed"):

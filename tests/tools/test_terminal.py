@@ -62,6 +62,8 @@ class Bench:
             session=self.session,
             workspace=Workspace([self.root], closed=[self.root / "closed"]),
             commands=self.commands,
+            net=None,
+            workers=None,
             progress=self.progress,
             patience_s=patience_s,
         )

@@ -6,7 +6,6 @@ from typing import Any, cast
 
 import anyio
 from bursar.artifacts import Artifact, Session, Store, Writer
-from bursar.guard.commands import Commands
 from bursar.guard.paths import Workspace
 from bursar.tools.base import Call, Done, Outcome, Tool
 
@@ -45,8 +44,10 @@ class Place:
     async def calling(self, tool: Tool[Any], session: Session, arguments: dict[str, object]) -> Outcome:
         args = tool.Args(**arguments)
         workspace = Workspace([self.root], closed=[self.store.root]).opening(session.directory)
-        commands = cast("Commands", None)  # the tools tested with this start none
-        call = Call(tool.name, tool.did(args), session, workspace, commands, self._report, self.patience_s)
+        unused = cast("Any", None)  # the tools tested with this start no commands, fetch nothing and need no worker
+        call = Call(
+            tool.name, tool.did(args), session, workspace, unused, unused, unused, self._report, self.patience_s
+        )
         return await tool.run(args, call)
 
     async def _report(self, done: float, total: float | None = None, message: str = "") -> None:

@@ -1,4 +1,4 @@
-"""What came of a fetch; apart from the client, so that naming it does not load that."""
+"""What came of a fetch."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -43,3 +43,14 @@ class Response:
     artifact: str = ""
     entry: Entry | None = None
     failure: Failure | None = None
+
+
+def media_type(headers: Mapping[str, str]) -> tuple[str, str]:
+    """Take a `Content-Type` header apart: the media type, lower case, and the charset, each empty when not given."""
+    kind, *parameters = headers.get("content-type", "").partition(",")[0].split(";")
+    charset = ""
+    for parameter in parameters:
+        name, _, value = parameter.partition("=")
+        if name.strip().lower() == "charset" and not charset:
+            charset = value.strip(" \"'")[:40]
+    return kind.strip().lower()[:100], charset

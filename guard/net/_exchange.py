@@ -3,21 +3,20 @@
 import contextlib
 import ipaddress
 import socket
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
 
 import anyio
 import anyio.lowlevel
 import anyio.to_thread
 import httpcore2
 
-from ..errors import BursarError
+from ...errors import BursarError
 from . import addresses, robots
 from ._decode import DecodeError, Decoder, accepted, decoder
 from ._dial import Watch, refusal
 from .cache import Cache, Entry
 from .failures import Failure, FetchError
+from .settings import Limits, Sink
 from .urls import Url, parse
 
 _REDIRECTS = (301, 302, 303, 307, 308)
@@ -25,40 +24,6 @@ _ROBOTS_REDIRECTS = 5
 _ROBOTS_S = 5.0
 _SAFE_ELSEWHERE = ("accept", "accept-language")
 _OURS = ("host", "connection", "content-length", "transfer-encoding", "accept-encoding", "user-agent", "te", "upgrade")
-
-
-class Sink(Protocol):
-    """Takes the body, piece by piece."""
-
-    def write(self, data: bytes, /) -> object:
-        """Store some bytes."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What one fetch may cost.
-
-    Attributes:
-        connect_s: to resolve a name, to connect, and to agree on TLS, each.
-        between_s: without a byte from the server.
-        total_s: for everything, redirects and robots.txt included.
-        redirects: how many are followed.
-        head_bytes: of an answer before its body, interim answers included.
-        wire_bytes: of a body as it is sent.
-        body_bytes: of a body after decompression.
-        ratio: decompressed to sent, once more than `ratio_from_bytes` came out.
-    """
-
-    connect_s: float = 10.0
-    between_s: float = 10.0
-    total_s: float = 30.0
-    redirects: int = 10
-    head_bytes: int = 256 * 1024
-    wire_bytes: int = 32 * 1024 * 1024
-    body_bytes: int = 64 * 1024 * 1024
-    ratio: int = 200
-    ratio_from_bytes: int = 8 * 1024 * 1024
 
 
 @dataclass(slots=True)
@@ -313,14 +278,3 @@ def _too_large(limit: int, declared: str) -> FetchError:
     whole = f" of {int(declared):,}" if declared.isdigit() and len(declared) < 19 else ""
     told = f"the content is larger than the limit: {limit:,} bytes{whole} were taken"
     return FetchError(Failure("size", "too_large", told, "read what was kept, or ask for a part of the content"))
-
-
-def media_type(headers: Mapping[str, str]) -> tuple[str, str]:
-    """Take a `Content-Type` header apart: the media type, lower case, and the charset, each empty when not given."""
-    kind, *parameters = headers.get("content-type", "").partition(",")[0].split(";")
-    charset = ""
-    for parameter in parameters:
-        name, _, value = parameter.partition("=")
-        if name.strip().lower() == "charset" and not charset:
-            charset = value.strip(" \"'")[:40]
-    return kind.strip().lower()[:100], charset

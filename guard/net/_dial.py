@@ -2,7 +2,7 @@
 
 import socket
 import ssl
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from ipaddress import IPv6Address, ip_address
 from typing import Any, cast
@@ -15,19 +15,10 @@ from httpcore2 import SOCKET_OPTION
 from . import addresses
 from .addresses import AllowNet
 from .failures import Failure, FetchError
-
-Resolve = Callable[[str, int], Sequence[str]]
-"""All addresses of a host name, in the order in which they are to be tried; blocks. Raises OSError."""
+from .settings import Resolve
 
 _MOST_ADDRESSES = 64
 _MOST_TRIES = 4
-
-
-def system_resolve(host: str, port: int) -> Sequence[str]:
-    """Ask the system's resolver, odd spellings of numbers included: what counts is where they would be dialled."""
-    # As bytes, so that Python's own (older) reading of international names stays out of it.
-    found = socket.getaddrinfo(host.encode("ascii"), port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
 
 
 def _backend() -> httpcore2.AsyncNetworkBackend:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from ipaddress import AddressValueError, IPv6Address
 from urllib.parse import quote, unquote_to_bytes, urljoin, urlsplit
 
-from ..errors import BursarError
+from ...errors import BursarError
 
 _MAX_CHARACTERS = 8192
 _DEFAULT_PORTS = {"http": 80, "https": 443}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Self
 
-from ..errors import BursarError
+from ...errors import BursarError
 
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
