@@ -1,6 +1,7 @@
 """A session: a directory of artifacts that belong together and to one owner."""
 
 import os
+import re
 import time
 from collections.abc import Callable, Mapping
 from hashlib import sha256
@@ -14,10 +15,13 @@ from .index import BLOCK, LineIndex
 from .ledger import Ledger
 from .limits import Limits
 from .records import Fact, Record, Source
+from .spool import Spool
 from .writer import Writer
 
 HANDLE_PREFIX = "ses_"
 LOCK = "lock"
+DIRECTORY = re.compile(r"[a-z2-7]{12}", re.ASCII)
+"""What a session's directory is called: the beginning of a hash of its handle."""
 
 _TOUCH_EVERY_S = 60.0
 _INDEXES_MAX = 16
@@ -69,6 +73,17 @@ class Session:
         """
         self._touch()
         return Writer(self, tool=tool, did=did, label=records.label(label))
+
+    def spool(self, what: str) -> Spool:
+        """Make a temporary file beside the artifacts, to be used as a context manager.
+
+        Args:
+            what: what goes into it, for errors, such as `the image`.
+
+        Raises:
+            BursarError: disk_full or store_failed.
+        """
+        return Spool(self._folder, what)
 
     def refer(
         self,
@@ -140,16 +155,23 @@ class Session:
         return self.view(record, opener)
 
     def same_as(self, sha256: str, size: int) -> Artifact | None:
-        """Return the first whole artifact with this content, as far as this process knows, if it can be read; fast."""
+        """Return the first whole artifact with this content, as far as this process knows, if it is untouched; fast."""
         record = self.ledger.with_content(sha256, size)
         if record is None:
             return None
-        artifact = self.view(record)
         try:
-            with artifact.opened():
-                return artifact
-        except BursarError:
+            descriptor = self._folder.open(record.content)
+        except OSError:
             return None
+        try:
+            # Nothing is hashed here: a content of gigabytes that was touched counts as another one.
+            return self.view(record) if _is_untouched(record, os.fstat(descriptor)) else None
+        finally:
+            os.close(descriptor)
+
+    def remove(self, artifact: Artifact) -> None:
+        """Let an artifact of this session cease to exist."""
+        self.ledger.strike(artifact.record)
 
     def same_source(self, source: Source, opener: Opener | None = None) -> Artifact | None:
         """Return the latest whole artifact made from this state of a local file; fast."""
@@ -177,9 +199,16 @@ class Session:
         return Artifact(record, self, opener)
 
     def room(self, *, anew: bool = False) -> int:
-        """Return how many bytes the session may still grow; `anew` counts also what other processes stored."""
+        """Return how many bytes the session may still grow; `anew` counts also what other processes stored.
+
+        Raises:
+            BursarError: store_failed.
+        """
         if self._used is None or anew:
-            self._used = self.ledger.stored_bytes()
+            try:
+                self._used = self.ledger.stored_bytes()
+            except OSError as error:
+                raise refusals.from_os(error, "more in this session") from error
         return self._limits.session_bytes - self._used
 
     @property
@@ -205,7 +234,7 @@ class Session:
         found = os.fstat(descriptor)
         if found.st_size < record.size:
             return False
-        if not record.sha256 or (found.st_size, found.st_mtime_ns) == (record.size, record.mtime_ns):
+        if not record.sha256 or _is_untouched(record, found):
             return True
         state = (record.id, found.st_size, found.st_mtime_ns)
         if state not in self._checked:
@@ -229,11 +258,11 @@ class Session:
         self._indexes[artifact.id] = index
         if index.is_kept or artifact.state == "live" or artifact.size <= BLOCK or not index.is_complete(artifact.size):
             return
-        index.is_kept = True
         try:
             self._folder.replace(f"{artifact.id}.idx", index.dumps(artifact.size, _mtime_ns(artifact.record)))
         except OSError:
             return
+        index.is_kept = True
 
     def _stored_index(self, artifact: Artifact) -> LineIndex | None:
         if artifact.size <= BLOCK:
@@ -290,6 +319,10 @@ def take_lock(folder: Folder, flags: int) -> int:
     descriptor = folder.open(LOCK, flags)
     locks.share(descriptor)
     return descriptor
+
+
+def _is_untouched(record: Record, found: os.stat_result) -> bool:
+    return (found.st_size, found.st_mtime_ns) == (record.size, record.mtime_ns)
 
 
 def _mtime_ns(record: Record) -> int:

@@ -1,14 +1,15 @@
 """Fit a reply, whatever is in it, into its ceiling: one line of valid JSON that is never cut as a string."""
 
-import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, cast
 
-from . import cut, tokens
+from . import cut
 from .ceilings import Ceiling
 from .clean import clean, utf8
 from .cut import Allowance
+from .form import cost, dumps, less, within
 from .page import Page, Piece, Resume
 
 FACT_MAX_CHARACTERS = 300
@@ -17,6 +18,11 @@ FACTS_MAX = 24
 
 PART_MIN_TOKENS = 240
 """Below this a part of a reply says nothing useful; parts beyond `tokens / 240` are counted and left out."""
+
+_ARGUMENT_MAX_BYTES = 120
+
+_FRAME_OF_PARTS = Allowance(tokens=40, bytes=120)
+"""Kept free for the brackets around the parts and the note on those that are left out."""
 
 _NEXT = Allowance(tokens=140, bytes=420)
 """Kept free for `incomplete` and the measures of the whole, which depend on what was left out."""
@@ -72,18 +78,14 @@ class Draft:
     parts: Sequence["Draft"] = ()
 
 
-def dumps(value: object) -> str:
-    """Serialise compactly, with every character as itself."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-
-
 def fit(draft: Draft, ceiling: Ceiling) -> str:
     """Serialise a reply within its ceiling.
 
     Returns:
         One line of JSON of at most `ceiling.bytes` bytes of UTF-8 and `ceiling.tokens` tokens.
     """
-    return dumps(_fit_parts(draft, ceiling) if draft.parts else _fit(draft, ceiling))
+    room = Allowance(ceiling.tokens, ceiling.bytes)
+    return dumps(_fit_parts(draft, room) if draft.parts else _fit(draft, room))
 
 
 def error_line(code: str, message: str, fix: str, ceiling: Ceiling) -> str:
@@ -93,9 +95,17 @@ def error_line(code: str, message: str, fix: str, ceiling: Ceiling) -> str:
 
 
 def next_call(reference: str, resume: Resume) -> str:
-    """Write the call that a model can make next, such as `read_artifact(artifact="…/a7", lines="41-80")`."""
+    """Write the call that a model can make next, such as `read_artifact(artifact="…/a7", lines="41-80")`.
+
+    A long argument is not repeated: the model has just written it.
+    """
     arguments: dict[str, str | int] = {**({"artifact": reference} if reference else {}), **resume}
-    return f"read_artifact({', '.join(f'{name}={dumps(value)}' for name, value in arguments.items())})"
+    written = {name: dumps(value) for name, value in arguments.items()}
+    shown = [
+        f"{name}={text if len(text.encode()) <= _ARGUMENT_MAX_BYTES else f'<the same {name}>'}"
+        for name, text in written.items()
+    ]
+    return f"read_artifact({', '.join(shown)})"
 
 
 def facts(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -108,7 +118,7 @@ def _fact(value: object) -> object:
     if isinstance(value, bool | int | None):
         return value
     if isinstance(value, float):
-        return round(value, 3)
+        return round(value, 3) if math.isfinite(value) else str(value)
     if isinstance(value, Mapping):
         return facts(cast("Mapping[str, Any]", value))
     if isinstance(value, Sequence) and not isinstance(value, str | bytes):
@@ -145,7 +155,7 @@ class PageView:
         if fitting == 0 and pieces:
             return self._inside(pieces[0], allowance)
         resume = pieces[fitting].resume if fitting < len(pieces) else self.page.after
-        return Shown(self._text(fitting), "more follows" if resume is not None else "", resume)
+        return Shown(self._text(fitting), "" if resume is None else _follows(resume), resume)
 
     def _inside(self, piece: Piece, allowance: Allowance) -> Shown:
         shown = cut.head(utf8(piece.text), allowance)
@@ -156,13 +166,21 @@ class PageView:
             return Shown(shown, "the end of this entry is cut off", behind)
         taken = len(piece.text[: len(shown)].encode("utf-8", "surrogateescape"))
         end = str(piece.resume.get("bytes", "-")).partition("-")[2]
-        return Shown(shown, "more follows", {"bytes": f"{piece.offset + taken}-{end}"})
+        resume = {"bytes": f"{piece.offset + taken}-{end}"}
+        return Shown(shown, _follows(resume), resume)
 
     def _text(self, count: int) -> str:
         return utf8("".join(piece.text for piece in self.page.pieces[:count]))
 
 
-def _fit(draft: Draft, ceiling: Ceiling) -> dict[str, Any]:
+def _follows(resume: Resume) -> str:
+    """Say what a page that ends early leaves out of what was asked for."""
+    if "grep" in resume:
+        return "more matches follow"
+    return next((f"{unit} {resume[unit]} follow" for unit in ("lines", "bytes") if unit in resume), "more follows")
+
+
+def _fit(draft: Draft, ceiling: Allowance) -> dict[str, Any]:
     """Give the view what the rest leaves; should the whole still be over, less and less, and at last nothing."""
     view = draft.view
     if view is None:
@@ -170,31 +188,38 @@ def _fit(draft: Draft, ceiling: Ceiling) -> dict[str, Any]:
     frame = _assemble(draft, Shown(""))
     # A byte is never more than a token: what fits so needs no counting, and a small call no vocabulary.
     length = len(dumps(frame).encode())
-    uncounted = Allowance(ceiling.tokens - length, min(ceiling.tokens, ceiling.bytes) - length)
-    if uncounted.bytes > 0 and (text := view.whole(uncounted)) is not None:
+    uncounted = min(ceiling.tokens, ceiling.bytes) - length
+    if uncounted > 0 and (text := view.whole(Allowance(uncounted, uncounted))) is not None:
         return _assemble(draft, Shown(text))
-    room = _less(Allowance(ceiling.tokens, ceiling.bytes), _cost(frame))
-    if (text := view.whole(room)) is not None and _within(reply := _assemble(draft, Shown(text)), ceiling):
+    room = less(ceiling, cost(frame))
+    if (text := view.whole(room)) is not None and within(reply := _assemble(draft, Shown(text)), ceiling):
         return reply
-    room = _less(room, _NEXT)
+    room = less(room, Allowance(min(_NEXT.tokens, room.tokens // 2), min(_NEXT.bytes, room.bytes // 2)))
     if draft.taste is not None:
         room = Allowance(min(room.tokens, draft.taste.tokens), min(room.bytes, draft.taste.bytes))
     for _ in range(6):
-        if _within(reply := _assemble(draft, view.part(room)), ceiling):
+        if within(reply := _assemble(draft, view.part(room)), ceiling):
             return reply
         room = Allowance(room.tokens * 3 // 4, room.bytes * 3 // 4)
     return _fit_bare(draft, ceiling)
 
 
-def _fit_bare(draft: Draft, ceiling: Ceiling) -> dict[str, Any]:
-    """Fit a reply without its preview; facts go from the last, the artifact's reference never."""
+def _fit_bare(draft: Draft, ceiling: Allowance) -> dict[str, Any]:
+    """Fit a reply without a preview: entries go from the last, then what is left of the first is cut."""
     shown = draft.view.part(Allowance(0, 0)) if draft.view is not None else Shown("")
     entries = dict(draft.entries)
-    while True:
+    while entries:
         reply = _assemble(Draft(entries, draft.reference, draft.size), shown)
-        if _within(reply, ceiling) or len(entries) <= 1:
+        if within(reply, ceiling):
             return reply
+        if len(entries) == 1:
+            break
         entries.popitem()
+    if not entries:
+        return {}
+    ((name, value),) = entries.items()
+    room = less(ceiling, cost({name: ""}))
+    return {name: cut.head(value if isinstance(value, str) else dumps(value), room)}
 
 
 def _assemble(draft: Draft, shown: Shown) -> dict[str, Any]:
@@ -211,28 +236,19 @@ def _assemble(draft: Draft, shown: Shown) -> dict[str, Any]:
     return reply
 
 
-def _fit_parts(draft: Draft, ceiling: Ceiling) -> dict[str, Any]:
+def _fit_parts(draft: Draft, ceiling: Allowance) -> dict[str, Any]:
     """Share the ceiling among the parts in their order; what an early part does not need goes to the later ones."""
-    shown = draft.parts[: max(1, ceiling.tokens // PART_MIN_TOKENS)]
-    reply = dict(draft.entries) | {"parts": list[Any]()}
-    if omitted := len(draft.parts) - len(shown):
-        reply["omitted"] = f"{omitted} items; see the session's list: read_artifact()"
+    own = _fit_bare(Draft(draft.entries), Allowance(ceiling.tokens // 3, ceiling.bytes // 3))
+    left = less(less(ceiling, cost(own)), _FRAME_OF_PARTS)
+    shown = draft.parts[: max(1, left.tokens // PART_MIN_TOKENS)]
+    parts: list[dict[str, Any]] = []
     for place, part in enumerate(shown):
-        left = _less(Allowance(ceiling.tokens, ceiling.bytes), _cost(reply))
         share = len(shown) - place
-        reply["parts"].append(_fit(part, Ceiling(bytes=left.bytes // share - 2, tokens=left.tokens // share - 2)))
-    return reply
-
-
-def _cost(value: object) -> Allowance:
-    text = dumps(value)
-    return Allowance(tokens.count(text), len(text.encode()))
-
-
-def _less(room: Allowance, taken: Allowance) -> Allowance:
-    return Allowance(max(0, room.tokens - taken.tokens), max(0, room.bytes - taken.bytes))
-
-
-def _within(reply: Mapping[str, Any], ceiling: Ceiling) -> bool:
-    text = dumps(reply)
-    return len(text.encode()) <= ceiling.bytes and tokens.fits(text, ceiling.tokens)
+        parts.append(_fit(part, Allowance(left.tokens // share, left.bytes // share)))
+        left = less(left, cost([parts[-1]]))
+    while True:
+        omitted = len(draft.parts) - len(parts)
+        note = {"omitted": f"{omitted} items; read_artifact() lists what is stored of them"} if omitted else {}
+        if within(reply := own | {"parts": parts} | note, ceiling) or not parts:
+            return reply
+        parts.pop()

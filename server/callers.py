@@ -6,9 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from ..artifacts import Session, Store
+from ..artifacts import Session, Store, refusals
 from ..budget.ceilings import Ceiling
+from ..errors import BursarError
 from ..tools.base import Progress
+
+_ATTACHED_MAX = 4
+"""Other sessions kept attached; each takes two descriptors and keeps itself from being swept."""
 
 SESSION_META_KEY = "bursar/session"
 """Key of a request's `_meta` under which a client may name its session."""
@@ -76,18 +80,27 @@ class LocalCallers:
         References to artifacts carry their session, because many clients start a new process for every call.
 
         Raises:
-            BursarError: `unknown_session`, whatever is wrong with the handle that was given.
+            BursarError: `unknown_session` or `unknown_artifact`, whatever is wrong with what was given.
         """
         reference = arguments.get("artifact")
-        named = reference.partition("/")[0] if isinstance(reference, str) and reference.startswith("ses_") else ""
-        named = named or arguments.get("session") or client.meta.get(SESSION_META_KEY)
-        if isinstance(named, str) and named and (self._own is None or named != self._own.handle):
+        if isinstance(reference, str) and reference.startswith("ses_") and "/" in reference:
+            try:
+                return self._attach(reference.partition("/")[0])
+            except BursarError:
+                raise refusals.unknown_artifact() from None
+        named = arguments.get("session") or client.meta.get(SESSION_META_KEY)
+        if isinstance(named, str) and named:
             return self._attach(named)
         if self._own is None:
             self._own = self._attach(self.handle) if self.handle else self.store.create(local_owner())
         return self._own
 
     def _attach(self, handle: str) -> Session:
-        if handle not in self._attached:
-            self._attached[handle] = self.store.attach(handle, local_owner())
-        return self._attached[handle]
+        if self._own is not None and handle == self._own.handle:
+            return self._own
+        session = self._attached.pop(handle, None) or self.store.attach(handle, local_owner())
+        self._attached[handle] = session
+        if len(self._attached) > _ATTACHED_MAX:
+            # Not closed: a call may still work in it. It closes itself when the last of them lets go.
+            del self._attached[next(iter(self._attached))]
+        return session

@@ -3,6 +3,7 @@
 import argparse
 import gc
 import json
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import fields
@@ -49,6 +50,16 @@ def main(words: Sequence[str] | None = None) -> None:
             _serve(settings)
     except BursarError as error:
         _fail(error)
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None
+    except BrokenPipeError:
+        # Whoever read our output has gone; nothing may be written at exit either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(1) from None
+    except OSError as error:
+        _fail(
+            BursarError("cannot_run", f"{type(error).__name__}: {error}", "see that the directory and the output exist")
+        )
 
 
 def _parser() -> argparse.ArgumentParser:

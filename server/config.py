@@ -99,15 +99,30 @@ class Settings:
         Raises:
             BursarError: the first of them.
         """
+        if not self.root:
+            raise BursarError("bad_setting", "--root names no directory", "name one, or leave it out")
         for root in self.root:
             if not root.is_dir():
                 raise BursarError("bad_setting", f"--root {root} is not a directory", "name a directory that exists")
-        if self.reply_bytes < 1024 or self.reply_tokens < 256:
-            raise BursarError(
-                "bad_setting",
-                "a reply needs at least 1,024 bytes and 256 tokens",
-                "raise --reply-bytes or --reply-tokens",
-            )
+        for name, least in _LEAST.items():
+            value = getattr(self, name)
+            if not value >= least:  # not a number is not at least anything
+                option = f"--{name.replace('_', '-')}"
+                raise BursarError("bad_setting", f"{option} cannot be {value:g}", f"use at least {least:g}")
+
+
+_LEAST: dict[str, float] = {
+    "reply_bytes": 1024,
+    "reply_tokens": 256,
+    "preview_tokens": 50,
+    "parallel_tokens": 256,
+    "patience_s": 0,
+    "capture_bytes": 1,
+    "copy_bytes": 0,
+    "idle_days": 0,
+    "quota_bytes": 1,
+}
+"""The smallest values that make sense: below the first two no reply can say what it must."""
 
 
 def default_of(name: str) -> str:

@@ -1,6 +1,7 @@
 """From the outcome of a tool to the draft of its reply."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Collection
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -50,32 +51,20 @@ class ContentView:
         return measures | ({"sha256": artifact.sha256[:12]} if artifact.sha256 else {})
 
 
-@dataclass(frozen=True, slots=True)
-class NothingView:
-    """Shows nothing: what there is to show was shown before."""
-
-    def whole(self, allowance: Allowance) -> str | None:
-        """Return the empty text."""
-        return ""
-
-    def part(self, allowance: Allowance) -> Shown:
-        """Show nothing, and leave nothing out."""
-        return Shown("")
-
-
-def draft_of(outcome: Outcome, call: Call, taste_tokens: int) -> Draft:
+def draft_of(outcome: Outcome, call: Call, taste_tokens: int, seen: Collection[str] = ()) -> Draft:
     """Draft the reply to a call whose outputs are stored.
 
     Args:
         outcome: what the tool returned, its writers replaced by their artifacts.
         call: what was called.
         taste_tokens: size of the preview of a content that does not fit whole.
+        seen: references of artifacts that the session was shown before; they are only pointed to.
     """
     if isinstance(outcome, Reading):
         return _of_reading(outcome, call)
     taste = Allowance(taste_tokens, int(taste_tokens * BYTES_PER_TOKEN))
-    parts = [_of_done(part, "", taste) for part in outcome.parts]
-    return replace(_of_done(outcome, call.did, taste), parts=parts)
+    parts = [_of_done(part, "", taste, seen) for part in outcome.parts]
+    return replace(_of_done(outcome, call.did, taste, seen), parts=parts)
 
 
 def _of_reading(reading: Reading, call: Call) -> Draft:
@@ -85,16 +74,15 @@ def _of_reading(reading: Reading, call: Call) -> Draft:
     return Draft(entries, reference="" if artifact is None else artifact.ref, view=PageView(reading.page))
 
 
-def _of_done(done: Done, did: str, taste: Allowance) -> Draft:
+def _of_done(done: Done, did: str, taste: Allowance, seen: Collection[str]) -> Draft:
     told = facts(({"did": did} if did else {}) | dict(done.facts))
     if not isinstance(done.output, Artifact):
         return Draft(told)
     artifact = done.output
     entries = {"artifact": artifact.ref, "path": clean(artifact.path, 4096)} | told
-    if done.seen_before:
-        again = next_call(artifact.ref, {})
-        note = {"same_as": f"what this artifact held when it was shown before; to see it again: {again}"}
-        return Draft(entries | note, artifact.ref, _size(artifact), NothingView())
+    if artifact.ref in seen:
+        note = {"same_as": f"unchanged since it was shown; see it again: {next_call(artifact.ref, {})}"}
+        return Draft(entries | note, artifact.ref, _size(artifact))
     view = done.view or ContentView(artifact, done.hint)
     return Draft(entries, artifact.ref, _size(artifact), view, taste)
 

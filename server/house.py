@@ -22,7 +22,12 @@ async def house(settings: Settings) -> AsyncGenerator[Dispatcher]:
     Raises:
         BursarError: a setting that cannot be followed, such as a data directory that cannot be written.
     """
-    limits = Limits(idle_s=settings.idle_days * 86_400, total_bytes=settings.quota_bytes, fsync=settings.fsync)
+    limits = Limits(
+        idle_s=settings.idle_days * 86_400,
+        total_bytes=settings.quota_bytes,
+        session_bytes=settings.quota_bytes,
+        fsync=settings.fsync,
+    )
     store = Store(settings.data_dir / "bursar", limits)
     commands = Commands(settings.pass_env, CommandLimits(output_bytes=settings.capture_bytes))
     net = Net(

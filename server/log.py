@@ -5,12 +5,15 @@ import os
 import select
 import sys
 import time
+import traceback
 from typing import Any
 
-from ..budget.clean import clean
+from ..budget.clean import clean, utf8
 
 _LINE_MAX_BYTES = 4096
 """POSIX's PIPE_BUF at its usual size: a pipe that is ready for writing takes this much without blocking."""
+
+_TRACE_MAX_CHARACTERS = 2500
 
 _dropped = 0
 _muted = False
@@ -41,6 +44,11 @@ def event(name: str, **values: Any) -> None:  # noqa: ANN401 - whatever JSON can
             _dropped = 0
     else:
         _dropped += 1
+
+
+def crash(what: str) -> None:
+    """Write the exception that is being handled, with as much of its end as a line takes."""
+    event("crash", what=what, traceback=utf8(traceback.format_exc())[-_TRACE_MAX_CHARACTERS:].splitlines())
 
 
 def _ready() -> bool:

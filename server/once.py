@@ -8,13 +8,14 @@ from textwrap import indent
 import anyio
 
 from ..budget import tokens
-from ..budget.reply import dumps
+from ..budget.form import dumps
 from ..tools import tools
 from . import log
 from .callers import Client
 from .config import Settings
 from .house import house
-from .schema import listed
+from .schema import described
+from .upkeep import sweep_if_due
 
 _PATIENCE_S = 86_400.0
 """A person at a terminal waits as long as the command does."""
@@ -34,9 +35,13 @@ async def _call_once(settings: Settings, tool: str, arguments: Mapping[str, obje
     async with house(settings) as dispatcher:
         ceiling = replace(dispatcher.client("bursar").ceiling, patience_s=_PATIENCE_S)
         answer = await dispatcher.answer(tool, arguments, Client("bursar", ceiling))
-    sys.stdout.write(answer.text + "\n")
-    sys.stdout.flush()
+        sweep_if_due(dispatcher.store)
+    # As bytes: a terminal that cannot show a character must not cost the reply.
+    sys.stdout.buffer.write(answer.text.encode() + b"\n")
+    sys.stdout.buffer.flush()
     size = len(answer.text.encode())
+    if '"state":"running"' in answer.text:
+        sys.stderr.write("what was still running has ended with this call; under a client it goes on\n")
     sys.stderr.write(f"{size:,} bytes, {tokens.count(answer.text):,} tokens{', an error' if answer.is_error else ''}\n")
     return int(answer.is_error)
 
@@ -45,10 +50,11 @@ def print_tools() -> None:
     """Print each tool's name, arguments and cost, and the cost of all together."""
     total = 0
     for tool in tools():
-        entry = listed(tool)
+        entry = described(tool)
         cost = tokens.count(dumps({"name": entry.name, "description": entry.description, "schema": entry.input_schema}))
         total += cost
         sys.stdout.write(f"{entry.name} ({cost} tokens)\n{indent(entry.description or '', '  ')}\n")
         for name, schema in entry.input_schema["properties"].items():
             sys.stdout.write(f"    {name} ({schema.get('type', 'any')}): {schema.get('description', '')}\n")
     sys.stdout.write(f"{total} tokens in all\n")
+    sys.stdout.flush()

@@ -18,7 +18,15 @@ from typing import Any, Self, cast
 import anyio
 from mcp.server.stdio import stdio_server
 from mcp.shared.message import SessionMessage
-from mcp_types import PARSE_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
+from mcp_types import (
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    ErrorData,
+    JSONRPCError,
+    JSONRPCMessage,
+    RequestId,
+    jsonrpc_message_adapter,
+)
 from pydantic import ValidationError
 
 from ..budget.clean import utf8
@@ -28,6 +36,9 @@ FRAME_MAX_BYTES = 64 * 1024 * 1024
 
 _READ_BYTES = 1024 * 1024
 _INBOX_MAX_MESSAGES = 256
+
+_LINGER_S = 2.0
+"""How long a client that has closed its end may take to read what was being written to it."""
 
 
 class _Stream:
@@ -48,9 +59,10 @@ class _Stream:
 class _Inbox(_Stream):
     """Messages that arrive on a descriptor, one JSON document a line."""
 
-    def __init__(self, fd: int, reject: Callable[[str], None]) -> None:
+    def __init__(self, fd: int, reject: Callable[[str, RequestId | None], None], ended: Callable[[], None]) -> None:
         self._fd = fd
         self._reject = reject
+        self._on_end = ended
         self._loop = asyncio.get_running_loop()
         self._messages: deque[SessionMessage | Exception] = deque()
         self._arrived = asyncio.Event()
@@ -89,9 +101,13 @@ class _Inbox(_Stream):
             self._unwatch()
 
     def _end(self) -> None:
+        if self._ended:
+            return
         self._unwatch()
         self._ended = True
+        self._finish_line()
         self._arrived.set()
+        self._on_end()
 
     def _grow(self, part: bytes) -> None:
         self._line_bytes += len(part)
@@ -106,20 +122,33 @@ class _Inbox(_Stream):
         self._line.clear()
         self._line_bytes = 0
         if too_long:
-            self._reject(f"message longer than {FRAME_MAX_BYTES} bytes")
+            self._reject(f"message longer than {FRAME_MAX_BYTES} bytes", None)
         elif line.strip():
             self._parse(line)
 
     def _parse(self, line: bytes) -> None:
         try:
-            message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+            self._take(jsonrpc_message_adapter.validate_json(line, by_name=False))
         except ValidationError:
-            # A lone surrogate escape is no reason to leave a call unanswered, and the strict parser refuses it.
+            self._parse_leniently(line)
+
+    def _parse_leniently(self, line: bytes) -> None:
+        """Read what the strict parser refuses: a lone surrogate is no reason to leave a call unanswered.
+
+        A list is a batch, which protocol 2025-03-26 has; each of its messages is answered on its own.
+        """
+        try:
+            given = json.loads(line, object_hook=_mend)
+        except (ValueError, RecursionError):
+            self._reject("not JSON", None)
+            return
+        for message in cast("list[object]", given) if isinstance(given, list) else [given]:
             try:
-                message = jsonrpc_message_adapter.validate_python(json.loads(line, object_hook=_mend), by_name=False)
-            except (ValueError, RecursionError):
-                self._reject("not a JSON-RPC message")
-                return
+                self._take(jsonrpc_message_adapter.validate_python(message, by_name=False))
+            except ValidationError:
+                self._reject("not a JSON-RPC message", _id_of(message))
+
+    def _take(self, message: JSONRPCMessage) -> None:
         self._messages.append(SessionMessage(message))
         self._arrived.set()
 
@@ -157,6 +186,8 @@ class _Outbox(_Stream):
     def __init__(self, fd: int) -> None:
         self._fd = fd
         self._turn = asyncio.Lock()
+        self._writable = asyncio.Event()
+        self._given_up = False
 
     async def send(self, item: SessionMessage, /) -> None:
         """Write one message.
@@ -182,20 +213,31 @@ class _Outbox(_Stream):
 
     async def _write_rest(self, rest: memoryview) -> None:
         loop = asyncio.get_running_loop()
-        writable = asyncio.Event()
-        loop.add_writer(self._fd, writable.set)
+        loop.add_writer(self._fd, self._writable.set)
         try:
             while rest:
-                writable.clear()
-                await writable.wait()
+                if self._given_up:
+                    raise anyio.BrokenResourceError
+                self._writable.clear()
+                await self._writable.wait()
                 rest = self._write(rest)
         finally:
             loop.remove_writer(self._fd)
+
+    def give_up(self) -> None:
+        """Wait no longer for a client that does not read."""
+        self._given_up = True
+        self._writable.set()
 
     def send_soon(self, item: SessionMessage) -> None:
         """Write one message without waiting for it."""
         task = asyncio.get_running_loop().create_task(self.send(item))
         task.add_done_callback(lambda done: done.cancelled() or done.exception())
+
+
+def _id_of(message: object) -> RequestId | None:
+    identity = cast("dict[str, object]", message).get("id") if isinstance(message, dict) else None
+    return identity if isinstance(identity, str | int) and not isinstance(identity, bool) else None
 
 
 def _mend(mapping: dict[str, object]) -> dict[str, object]:
@@ -242,11 +284,15 @@ async def stdio_streams() -> AsyncGenerator[tuple[Any, Any], None]:
     os.set_blocking(outgoing, False)
     outbox = _Outbox(outgoing)
 
-    def reject(reason: str) -> None:
-        refusal = JSONRPCError(jsonrpc="2.0", id=None, error=ErrorData(code=PARSE_ERROR, message=reason))
+    def reject(reason: str, request: RequestId | None) -> None:
+        code = PARSE_ERROR if request is None else INVALID_REQUEST
+        refusal = JSONRPCError(jsonrpc="2.0", id=request, error=ErrorData(code=code, message=reason))
         outbox.send_soon(SessionMessage(refusal))
 
-    inbox = _Inbox(incoming, reject)
+    def ended() -> None:
+        asyncio.get_running_loop().call_later(_LINGER_S, outbox.give_up)
+
+    inbox = _Inbox(incoming, reject, ended)
     try:
         yield inbox, outbox
     finally:

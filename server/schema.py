@@ -9,7 +9,7 @@ from mcp_types import ToolAnnotations
 from ..tools.base import Tool, ToolArgs
 
 
-def listed(tool: Tool[Any]) -> ListedTool:
+def described(tool: Tool[Any]) -> ListedTool:
     """Describe a tool for `tools/list`.
 
     Annotations are truthful: clients run only read-only tools in parallel and without asking.

@@ -36,8 +36,8 @@ def commands(document):
     for block in re.findall(r"```sh\n(.*?)```", document.read_text("utf-8"), re.DOTALL):
         for line in block.splitlines():
             words = shlex.split(line, comments=True)
-            if words[:2] == ["uv", "run"]:
-                words = words[2:]
+            if words[:3] == ["uv", "run", "--no-dev"]:
+                words = words[3:]
             if words[:1] == ["bursar"] and words[1:2] in (["call"], ["tools"], ["--version"]):
                 yield words[1:]
 

@@ -22,7 +22,7 @@ Fact = str | int | float | bool | None | Sequence[str] | Mapping[str, str | int 
 class ToolArgs(BaseModel):
     """Arguments of a tool, checked strictly: an unknown name is an error, an explicit null means the default."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     @model_validator(mode="before")
     @classmethod
@@ -94,7 +94,6 @@ class Done:
         hint: what the tool knows of the content's kind.
         parts: outcomes of several items in one call; they share the budget and keep their places.
         picture: an image to show, when the caller asked for one.
-        seen_before: the session was shown this output before; the reply only points to it.
         view: the tool's own way of showing the output within an allowance, in place of the preview by kind.
     """
 
@@ -103,7 +102,6 @@ class Done:
     hint: Hint = field(default_factory=Hint)
     parts: Sequence["Done"] = ()
     picture: Picture | None = None
-    seen_before: bool = False
     view: View | None = None
 
 

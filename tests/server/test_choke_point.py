@@ -5,7 +5,8 @@ import json
 import anyio
 import pytest
 from bursar.artifacts import Store
-from bursar.budget import tokens
+from bursar.budget import reply, tokens
+from bursar.budget.page import Page, Piece
 from bursar.errors import BursarError
 from bursar.guard.commands import Commands
 from bursar.guard.net import Net
@@ -14,7 +15,7 @@ from bursar.guard.workers import Workers
 from bursar.server.callers import LocalCallers
 from bursar.server.config import Settings
 from bursar.server.dispatch import Dispatcher
-from bursar.tools.base import Done, Tool, ToolArgs
+from bursar.tools.base import Done, Picture, Reading, Tool, ToolArgs
 
 LINE = "a line of output that is long enough to matter\n"
 
@@ -168,10 +169,11 @@ def test_the_same_content_again_is_pointed_to_and_not_stored_twice(ask, tmp_path
         return Done({"exit_code": 0}, output)
 
     reply = json.loads(small(ask(work, times=3)).text)
-    assert "shown before" in reply["same_as"]
-    assert not reply["preview"]
+    assert "unchanged since it was shown" in reply["same_as"]
+    assert "preview" not in reply
     assert reply["exit_code"] == 0
     assert reply["artifact"].endswith("/a1")
+    assert len(list(tmp_path.rglob("*-same.log"))) == 1
 
 
 def test_a_short_content_again_is_shown_again(ask):
@@ -181,6 +183,66 @@ def test_a_short_content_again_is_shown_again(ask):
         return Done(output=output)
 
     assert json.loads(ask(work, times=3).text)["preview"] == "short\n"
+
+
+def test_the_same_content_of_another_action_is_an_artifact_of_its_own(ask, tmp_path):
+    def named(did):
+        async def work(call):
+            output = call.session.writer(tool="made", did=did, label="same.log")
+            call.writers.append(output)
+            output.write(LINE.encode() * 2000)
+            return Done(output=output)
+
+        return work
+
+    ask(named("one"))
+    assert json.loads(ask(named("other")).text)["artifact"].endswith("/a2")
+
+
+def test_a_content_whose_reply_nobody_got_counts_as_not_shown(ask, monkeypatch):
+    async def work(call):
+        output = call.output("same.log")
+        output.write(LINE.encode() * 2000)
+        return Done(output=output)
+
+    fit = reply.fit
+    monkeypatch.setattr(reply, "fit", lambda draft, ceiling: (_ for _ in ()).throw(OSError("cancelled here")))
+    assert ask(work).is_error
+    monkeypatch.setattr(reply, "fit", fit)
+    assert json.loads(ask(work).text)["preview"]
+
+
+def test_an_empty_output_is_not_taken_for_that_of_another_call(ask, tmp_path):
+    async def work(call):
+        return Done({"exit_code": 0}, call.output("empty.log"))
+
+    reply = json.loads(ask(work, times=3).text)
+    assert reply["artifact"].endswith("/a3")
+    assert len(list(tmp_path.rglob("*-empty.log"))) == 3
+
+
+def test_a_time_out_of_the_system_is_not_told_as_the_clients_patience(ask):
+    async def work(call):
+        raise TimeoutError(110, "Connection timed out")
+
+    assert ask(work).text.startswith("internal_error")
+
+
+def test_reading_the_same_stretch_again_and_again_is_answered_with_advice(ask):
+    async def work(call):
+        if not call.session.artifacts():
+            call.output("log.txt").write(b"one\ntwo\n")
+            return Done()
+        return Reading(Page([Piece("one\n", {"lines": "1"}, 0)]), call.session.open("a1"))
+
+    assert "grep" in json.loads(ask(work, times=4).text)["note"]
+
+
+def test_a_picture_that_would_cost_more_than_any_text_is_left_out(ask):
+    async def work(call):
+        return Done(picture=Picture("image/png", b"x" * 10_000_000))
+
+    assert ask(work).picture is None
 
 
 def test_calls_in_flight_at_the_same_time_share_a_ceiling(ask, tmp_path):

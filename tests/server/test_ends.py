@@ -67,3 +67,16 @@ def test_a_cancelled_call_ends_its_commands_and_the_server_goes_on(busy, marker)
     busy.send("notifications/cancelled", {"requestId": busy.last_id, "reason": "enough"}, notify=True)
     assert wait_until(lambda: not alive(marker))
     assert not busy.call("terminal", command="echo on")[1]
+
+
+def test_a_client_that_stops_reading_and_leaves_does_not_keep_the_server(options, folder):
+    (folder / "big.txt").write_text("line of text\n" * 500)
+    client = Client(module(*options))
+    client.handshake()
+    for number in range(60):
+        lines = f"{number + 1}-{number + 400}"
+        client.send("tools/call", {"name": "read_file", "arguments": {"path": "big.txt", "lines": lines}})
+    time.sleep(1)
+    client.process.stdin.close()
+    client.process.wait(10)
+    client.process.stdout.close()

@@ -2,9 +2,12 @@
 
 import json
 import os
+import time
 
 import pytest
+from bursar.budget import tokens
 from wire import Client, module
+from wire import server as running
 
 HANDSHAKES = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"]
 MODERN = {
@@ -42,12 +45,51 @@ def test_an_unknown_tool_is_a_protocol_error_that_names_the_tools(client):
     assert "read_file" in error["message"]
 
 
+def test_an_unknown_tool_of_any_length_costs_little(client):
+    error = client.request("tools/call", {"name": "x\x1b" * 500_000, "arguments": {}})["error"]
+    assert len(error["message"]) < 400
+
+
+def test_a_last_message_without_a_line_break_is_answered(options):
+    client = Client(module(*options))
+    about = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    request = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": about}
+    client.write(json.dumps(request).encode())
+    client.process.stdin.close()
+    assert client.receive(1)["result"]["protocolVersion"] == "2025-06-18"
+    client.close()
+
+
 def test_a_line_that_is_no_message_is_answered_and_the_next_one_too(client):
     client.write(b"{nonsense\n")
     client.write(b'{"jsonrpc":"2.0","id":[],"method":7}\n')
     client.write(b"\n")
     text, is_error, _ = client.call("directory_tree")
     assert not is_error, text
+
+
+@pytest.mark.parametrize("rest", ['"params":[1]', '"params":7', '"method":5', '"method":"ping","params":"\\ud800"'])
+def test_a_malformed_request_is_refused_under_its_own_id(client, rest):
+    method = "" if "method" in rest else '"method":"tools/call",'
+    client.write(f'{{"jsonrpc":"2.0","id":"odd",{method}{rest}}}\n'.encode())
+    assert client.receive("odd")["error"]["code"] == -32600
+
+
+def test_the_messages_of_a_batch_are_answered_each(client):
+    pings = [{"jsonrpc": "2.0", "id": f"ping{number}", "method": "ping"} for number in range(3)]
+    client.write(json.dumps([*pings, 17]).encode() + b"\n")
+    assert {client.next()["id"] for _ in range(4)} == {"ping0", "ping1", "ping2", None}
+
+
+def test_many_calls_at_once_share_what_one_turn_may_cost(client, folder):
+    (folder / "long.txt").write_text("word after word in a long line\n" * 3000)
+    client.call("read_file", path="long.txt")
+    ids = [
+        client.send("tools/call", {"name": "read_artifact", "arguments": {"artifact": "a1", "lines": f"{n}-{n + 900}"}})
+        for n in range(1, 21)
+    ]
+    texts = [client.next()["result"]["content"][0]["text"] for _ in ids]
+    assert sum(map(tokens.count, texts)) <= 10_000
 
 
 def test_a_lone_surrogate_in_an_argument_is_answered(client):
@@ -75,6 +117,40 @@ def test_a_client_that_never_reads_the_log_does_not_stop_the_server(options, fol
     client.close()
     os.close(read)
     os.close(write)
+
+
+def test_a_data_directory_that_cannot_be_written_is_an_error_and_not_the_end(tmp_path, folder):
+    (tmp_path / "file").write_text("in the way")
+    client = Client(module("--root", str(folder), "--data-dir", str(tmp_path / "file")))
+    client.handshake()
+    time.sleep(2.5)
+    text, is_error, _ = client.call("directory_tree")
+    assert is_error
+    assert "internal_error" not in text
+    client.close()
+
+
+def test_references_into_many_sessions_do_not_pile_up(options, folder, tmp_path):
+    (folder / "note.txt").write_text("hello\n")
+    references = []
+    for _ in range(12):
+        with running(*options) as other:
+            references.append(json.loads(other.call("read_file", path="note.txt")[0])["artifact"])
+    client = Client(module(*options))
+    client.handshake()
+    for reference in references[:4]:
+        assert not client.call("read_artifact", artifact=reference)[1]
+    before = len(os.listdir(f"/proc/{client.process.pid}/fd"))
+    for reference in references:
+        assert json.loads(client.call("read_artifact", artifact=reference)[0])["preview"] == "hello\n"
+    assert len(os.listdir(f"/proc/{client.process.pid}/fd")) <= before + 4
+    client.close()
+
+
+def test_whatever_is_wrong_with_a_reference_is_told_in_the_same_words(client):
+    client.call("terminal", command="true")
+    wrong = ["a99", "ses_0000000000000000000000/a1", "ses_x/a1", "../../etc/passwd", "/etc/passwd"]
+    assert len({client.call("read_artifact", artifact=reference)[0] for reference in wrong}) == 1
 
 
 def test_a_frame_of_ten_megabytes_arrives_whole(client):

@@ -2,12 +2,12 @@
 
 import pytest
 from bursar.budget import tokens
-from bursar.budget.reply import dumps
+from bursar.budget.form import dumps
 from bursar.server.app import INSTRUCTIONS
-from bursar.server.schema import listed
+from bursar.server.schema import described
 from bursar.tools import tools
 
-TOOLS = {tool.name: listed(tool) for tool in tools()}
+TOOLS = {tool.name: described(tool) for tool in tools()}
 
 
 def cost(tool):

@@ -1,0 +1,107 @@
+"""The command line: as helpful as the tools."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+
+def bursar(*words, **environment):
+    done = subprocess.run(
+        [sys.executable, "-m", "bursar", *words], capture_output=True, env=os.environ | environment, check=False
+    )
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+@pytest.fixture
+def options(tmp_path):
+    return ["--root", str(tmp_path), "--data-dir", str(tmp_path / "data")]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--root", ""],
+        ["--root", "no/such/place"],
+        ["--reply-bytes", "ten"],
+        ["--reply-tokens", "9"],
+        ["--preview-tokens", "-5"],
+        ["--patience-s", "-5"],
+        ["--quota-bytes", "-1"],
+        ["--idle-days", "nan"],
+        ["--allow-net", "not an address"],
+        ["--proxy", "socks://x"],
+        ["--nonsense"],
+        ["call"],
+        ["call", "read_file", "README.md"],
+        ["call", "read_file", "path:=["],
+        ["sing"],
+        ["tools", "more"],
+    ],
+    ids=" ".join,
+)
+def test_a_wrong_word_is_told_in_one_line(words, tmp_path):
+    code, out, err = bursar(*words, "--data-dir", str(tmp_path))
+    assert code == 2
+    assert out == ""
+    assert err.startswith("bursar: bad_")
+    assert err.count("\n") == 1
+
+
+def test_a_wrong_variable_is_told_in_one_line(tmp_path):
+    code, _, err = bursar("call", "directory_tree", "--data-dir", str(tmp_path), BURSAR_ROOT=os.pathsep)
+    assert code == 2
+    assert err.count("\n") == 1
+
+
+def test_a_call_prints_the_reply_and_what_it_costs(options, tmp_path):
+    (tmp_path / "note.txt").write_text("hello 中文\n", "utf-8")
+    code, out, err = bursar("call", "read_file", "path=note.txt", *options, PYTHONIOENCODING="ascii")
+    assert code == 0
+    assert out.endswith("}\n")
+    assert "hello 中文" in out
+    assert f"{len(out.encode()) - 1:,} bytes" in err
+    assert "tokens" in err
+
+
+def test_a_call_that_cannot_be_done_says_so_by_its_exit_status(options):
+    code, out, err = bursar("call", "read_file", "path=missing.txt", *options)
+    assert code == 1
+    assert out.startswith("not_found: ")
+    assert "an error" in err
+
+
+def test_an_environment_variable_sets_what_no_option_sets(options, tmp_path):
+    (tmp_path / "long.txt").write_text("word " * 3000)
+    _, out, _ = bursar("call", "read_file", "path=long.txt", *options, BURSAR_REPLY_BYTES="1024")
+    assert len(out.encode()) <= 1025
+    _, out, _ = bursar("call", "read_file", "path=long.txt", *options, "--reply-bytes=4096", BURSAR_REPLY_BYTES="1024")
+    assert len(out.encode()) > 1025
+
+
+def test_an_old_session_goes_with_a_later_call(options, tmp_path):
+    assert bursar("call", "terminal", "command=echo old", *options)[0] == 0
+    (session,) = [entry for entry in (tmp_path / "data" / "bursar").iterdir() if entry.is_dir()]
+    for path in (*session.iterdir(), session):
+        os.utime(path, (1, 1))
+    (tmp_path / "data" / "bursar" / ".swept").unlink()
+    assert bursar("call", "terminal", "command=echo new", *options)[0] == 0
+    assert not session.exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX shell")
+def test_a_reader_that_leaves_early_gets_no_traceback():
+    shell = f"{sys.executable} -m bursar tools | head -1"
+    done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+    assert done.stdout.count("\n") == 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/dev/full")
+def test_an_output_that_cannot_be_written_is_told_in_one_line(options):
+    shell = f"{sys.executable} -m bursar call terminal command=true {' '.join(options)} > /dev/full"
+    done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert "No space left" in done.stderr
