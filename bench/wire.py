@@ -18,6 +18,9 @@ class Client:
     """One server process and the requests sent to it."""
 
     def __init__(self, command, stderr=subprocess.DEVNULL, **options):
+        # Otherwise the server would be compiled anew at every start, and only its libraries not.
+        environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+        options = {"env": environment} | options
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr, **options
         )

@@ -15,7 +15,15 @@ MODERN = {
     "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
     "io.modelcontextprotocol/clientCapabilities": {},
 }
-TOOLS = ["read_file", "terminal", "directory_tree", "read_artifact"]
+TOOLS = [
+    "web_fetch",
+    "read_file",
+    "terminal",
+    "directory_tree",
+    "download_image",
+    "write_pdf",
+    "read_artifact",
+]
 
 
 @pytest.mark.parametrize("version", HANDSHAKES)
