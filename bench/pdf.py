@@ -193,7 +193,7 @@ def ours(source: str, kind: str) -> int:
 
 
 class Theirs:
-    """The same text through `multi_cell`: same fonts, sizes, leading and margins, each cell of a table a `multi_cell`."""
+    """The same text through `multi_cell`: same fonts, sizes, leading and margins; each cell of a table is one."""
 
     def __init__(self, kind: str, folder: str) -> None:
         import pymupdf_fonts

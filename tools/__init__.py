@@ -13,8 +13,19 @@ def tools(copy_bytes: int = 64 * 1024**2) -> list[Tool[Any]]:
     """
     # Imported here, so that a worker process that needs one module of this room does not load them all.
     from .directory_tree import DirectoryTree
+    from .download_image import DownloadImage
     from .read_artifact import ReadArtifact
     from .read_file import ReadFile
     from .terminal import Terminal
+    from .web_fetch import WebFetch
+    from .write_pdf import WritePdf
 
-    return [ReadFile(copy_bytes), Terminal(), DirectoryTree(), ReadArtifact()]
+    return [
+        WebFetch(),
+        ReadFile(copy_bytes),
+        Terminal(),
+        DirectoryTree(),
+        DownloadImage(),
+        WritePdf(),
+        ReadArtifact(),
+    ]

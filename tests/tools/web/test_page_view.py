@@ -1,0 +1,72 @@
+"""The view of a long page says where everything is, within any allowance."""
+
+# ruff: noqa: E501 - pages are easier to read in one piece
+
+import json
+
+from bursar.budget import tokens
+from bursar.budget.cut import Allowance
+from bursar.tools.web.view import PageView, outline, page_view, plain
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+PAGE = "# Title\n\n" + "The lead says what this is about.\n\n" + "".join(
+    f"## Section {n}\n\n{'Words of this section. ' * 40}\n\n### Detail {n}\n\n```\n# no heading\n```\n\n" for n in range(40)
+)  # fmt: skip
+
+
+def test_headings_carry_the_line_they_stand_on() -> None:
+    lines = PAGE.split("\n")
+    for heading in outline(lines):
+        assert lines[heading.line - 1].lstrip("# ") == heading.text
+
+
+def test_what_stands_in_code_is_no_heading() -> None:
+    assert [heading.text for heading in outline(["# a", "```sh", "# b", "```", "~~~", "# c", "~~~", "## d"])] == [
+        "a",
+        "d",
+    ]
+
+
+def test_the_view_has_the_outline_and_the_lead_and_says_where_to_read_on() -> None:
+    shown = page_view(PAGE, Allowance(900, 4000))
+    assert isinstance(shown.value, dict)
+    assert shown.value["outline"][1].split(" ", 1) == ["5", "·Section 0"]
+    assert shown.value["lead"].startswith("The lead says")
+    assert shown.resume is not None
+    first = int(str(shown.resume["lines"]).rstrip("-"))
+    lead_lines = shown.value["lead"].count("\n") + (not shown.value["lead"].endswith("\n"))
+    assert PAGE.split("\n")[2 : first - 1] == shown.value["lead"].split("\n")[:lead_lines]
+
+
+def test_when_not_all_headings_fit_the_higher_ones_stay() -> None:
+    shown = page_view(PAGE, Allowance(900, 4000))
+    assert isinstance(shown.value, dict)
+    assert shown.value["deeper"] == 40
+    assert all("Detail" not in entry for entry in shown.value["outline"])
+
+
+def test_a_page_that_fits_is_shown_whole() -> None:
+    view = PageView(lambda: "# a\n\nb\n", 7)
+    assert view.whole(Allowance(50, 50)) == "# a\n\nb\n"
+    assert view.whole(Allowance(3, 50)) is None
+    assert view.whole(Allowance(50, 6)) is None
+
+
+def test_marks_and_addresses_are_taken_out_of_headings() -> None:
+    assert plain("[The **`x`** API](https://e.org/a_(b)) ![logo](l.png) \\*") == "The x API logo *"
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.sampled_from(["# a", "## b c", "", "word " * 30, "漢字" * 40, "```", "- x", "#", "\\"]), max_size=60),
+    st.integers(0, 700),
+    st.integers(0, 3000),
+)
+def test_a_view_is_never_larger_than_allowed(lines: list[str], most_tokens: int, most_bytes: int) -> None:
+    allowance = Allowance(most_tokens, most_bytes)
+    value = page_view("\n".join(lines), allowance).value
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    empty = '{"lead":""}'
+    assert len(text.encode()) <= max(most_bytes, len(empty))
+    assert tokens.count(text) <= max(most_tokens, tokens.count(empty))

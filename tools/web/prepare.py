@@ -1,0 +1,74 @@
+"""Parses a page the way a browser does and takes away what no reader sees; everything after works on that one tree."""
+
+import re
+
+from turbohtml import Document, DocumentFragment, Element, Text, parse, parse_fragment
+
+from .segments import WORD
+from .tables import span
+
+_MACHINERY = 'script:not([type^="math/"]), style, link, iframe, object, embed, canvas, audio, video, template, noscript'
+_LABELS = frozenset({"a", "span", "time", "label", "button"})
+_NEIGHBOURS = ", ".join(f"{one} + {other}" for one in sorted(_LABELS) for other in sorted(_LABELS))
+_EXACT = "pre, code, kbd, samp, math, .katex, .MathJax, .MathJax_Preview, mjx-container"
+_ENOUGH_WORDS = 40
+_MOST_SPANNED = 50_000
+_STREAMED = re.compile(r"S:[0-9a-f]+")
+
+
+def parse_page(html: str) -> Document:
+    """Parse a page as a browser with scripts does: what stands in `noscript` cannot tear the rest apart."""
+    return parse(html, scripting=True, allow_declarative_shadow_roots=False, positions=False)
+
+
+def prepare(document: Document) -> None:
+    """Bring hidden content forward and remove machinery, in place.
+
+    Forums that draw themselves with scripts keep the whole thread in `noscript`; web components keep their content
+    in a `template`; servers that stream send late parts in a hidden `div` that a script moves to its place.
+    """
+    for element in document.select("noscript"):
+        _open_noscript(element)
+    for element in document.select("template[shadowrootmode]"):
+        for child in element.children:
+            if isinstance(child, DocumentFragment):
+                element.replace_with(child)
+                break
+    for element in document.select("div[hidden][id]"):
+        if _STREAMED.fullmatch(element.attr("id") or ""):
+            del element.attrs["hidden"]
+    document.remove(_MACHINERY)
+    _bound_spans(document)
+    _part_neighbours(document)
+
+
+def _part_neighbours(document: Document) -> None:
+    """Put a space between labels that only their style keeps apart, such as prices, tags and counts."""
+    for element in document.select(_NEIGHBOURS):
+        before = element.previous_sibling
+        if not isinstance(before, Element) or before.tag not in _LABELS or element.closest(_EXACT) is not None:
+            continue
+        # Words drawn letter by letter stay words.
+        if len(before.text) > 1 and len(element.text) > 1:
+            element.insert_before(Text(" "))
+
+
+def _bound_spans(document: Document) -> None:
+    """Cells that claim to span more places than a page can have lose their spans: extractors count each place."""
+    cells = document.select("[colspan], [rowspan]")
+    if sum(span(cell, "colspan") * span(cell, "rowspan") for cell in cells) > _MOST_SPANNED:
+        for cell in cells:
+            for name in ("colspan", "rowspan"):
+                if name in cell.attrs:
+                    del cell.attrs[name]
+
+
+def _open_noscript(element: Element) -> None:
+    if element.closest("head") is not None:
+        return
+    inside = parse_fragment(element.text)
+    if len(WORD.findall(inside.text)) < _ENOUGH_WORDS:
+        return
+    shown = Element("div", {"class": ["noscript"]})
+    shown.extend(list(inside.children))
+    element.replace_with(shown)

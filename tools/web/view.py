@@ -1,0 +1,156 @@
+"""Shows a page that does not fit whole: its outline with the line of each heading, and how it begins."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ...budget import cut, tokens
+from ...budget.cut import Allowance
+from ...budget.reply import Shown, dumps
+
+_HEADING = re.compile(r"^(#{1,6})\s+(.+?)\s*#*$")
+_FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})")
+_IMAGE = re.compile(r"!\[([^\]]*)\]\([^)]*\)")
+_LINK = re.compile(r"\[((?:[^\[\]\\]|\\.)*)\]\(<?[^()\s<>]*(?:\([^()\s]*\)[^()\s<>]*)*>?\)")
+_ESCAPE = re.compile(r"\\([\\`*_{}\[\]()#+\-.!|<>~&])")
+_EMPHASIS = re.compile(r"(?<!\\)(?:\*\*|(?<!\w)\*|\*(?!\w)|`)")
+_HEADING_CHARACTERS = 90
+_OUTLINE_SHARE = 0.45
+"""How much of a preview the outline may take when the page has more headings than fit."""
+
+_LEAD_MIN = 160
+"""Tokens kept for the lead however long the outline is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A heading of a Markdown text, and the line it stands on, counted from 1."""
+
+    line: int
+    level: int
+    text: str
+
+
+def outline(lines: Sequence[str]) -> list[Heading]:
+    """Find the headings of a Markdown text; what stands in code is none."""
+    found: list[Heading] = []
+    fence = ""
+    for number, line in enumerate(lines, 1):
+        opened = _FENCE.match(line)
+        if opened:
+            if not fence:
+                fence = opened.group(1)
+            elif opened.group(1).startswith(fence):
+                fence = ""
+        elif not fence and (heading := _HEADING.match(line)):
+            text = plain(heading.group(2))
+            if text:
+                found.append(Heading(number, len(heading.group(1)), text))
+    return found
+
+
+def plain(markdown: str) -> str:
+    """Take the addresses and marks out of a line of Markdown."""
+    text = _IMAGE.sub(r"\1", markdown)
+    for _ in range(2):
+        text = _LINK.sub(r"\1", text)
+    return _ESCAPE.sub(r"\1", _EMPHASIS.sub("", text)).strip()
+
+
+@dataclass(frozen=True, slots=True)
+class PageView:
+    """Shows a readable page under any allowance.
+
+    Attributes:
+        read: gives the Markdown; read only when it is shown.
+        size: bytes of the Markdown.
+    """
+
+    read: Callable[[], str]
+    size: int
+
+    def whole(self, allowance: Allowance) -> str | None:
+        """Return the page if it fits."""
+        if self.size > allowance.bytes:
+            return None
+        text = self.read()
+        return text if cut.fits(text, allowance) else None
+
+    def part(self, allowance: Allowance) -> Shown:
+        """Show the outline and the lead, and say at which line to read on."""
+        text = self.read()
+        return page_view(text, allowance, whole_bytes=self.size)
+
+
+def page_view(markdown: str, allowance: Allowance, whole_bytes: int | None = None) -> Shown:
+    """Show the outline and the lead of a page within an allowance.
+
+    Args:
+        markdown: the page, or as much of its start as is worth looking at.
+        allowance: of the compact JSON of what is shown.
+        whole_bytes: size of the page if `markdown` is not all of it.
+    """
+    lines = markdown.split("\n")
+    total = len(lines) - (not lines[-1])
+    size = {"tokens": tokens.human(tokens.estimate(whole_bytes or len(markdown.encode()), _samples(markdown)))}
+    headings = outline(lines)
+    room = Allowance(int(allowance.tokens * _OUTLINE_SHARE), int(allowance.bytes * _OUTLINE_SHARE))
+    shown = _outline(headings, room) if allowance.tokens > _LEAD_MIN else {}
+    value: dict[str, Any] = dict(shown)
+    spent = len(dumps({**value, "lead": ""}).encode()), tokens.count(dumps({**value, "lead": ""}))
+    left = Allowance(max(0, allowance.tokens - spent[1]), max(0, allowance.bytes - spent[0]))
+    first = _lead_start(lines, headings)
+    lead = cut.head("\n".join(lines[first:]), left)
+    value["lead"] = lead
+    following = first + lead.count("\n") + 1
+    left_out = f"lines {following}-{total} of {total}" if following <= total else "the end of the last line"
+    return Shown(value, f"{left_out} not shown", {"lines": f"{following}-"}, size)
+
+
+def _lead_start(lines: Sequence[str], headings: Sequence[Heading]) -> int:
+    """The lead starts below the page's own heading, whose text is a fact of the reply already."""
+    first = next((number for number, line in enumerate(lines) if line.strip()), 0)
+    if headings and headings[0].line == first + 1 and headings[0].level == 1:
+        first = next((number for number in range(first + 1, len(lines)) if lines[number].strip()), first)
+    return first
+
+
+def _outline(headings: Sequence[Heading], room: Allowance) -> dict[str, Any]:
+    """As many levels as fit; when not even the highest does, its first headings and how many are left."""
+    if not headings:
+        return {}
+    for deepest in range(6, 0, -1):
+        chosen = [heading for heading in headings if heading.level <= deepest]
+        if chosen and cut.fits(dumps(_entries(chosen)), room):
+            hidden = len(headings) - len(chosen)
+            return {"outline": _entries(chosen)} | ({"deeper": hidden} if hidden else {})
+    highest = min(heading.level for heading in headings)
+    chosen = [heading for heading in headings if heading.level == highest]
+    fitting, beyond = 0, len(chosen) + 1
+    while beyond - fitting > 1:
+        middle = (fitting + beyond) // 2
+        if cut.fits(dumps(_entries(chosen[:middle])), room):
+            fitting = middle
+        else:
+            beyond = middle
+    return {"outline": _entries(chosen[:fitting]), "more_headings": len(headings) - fitting} if fitting else {}
+
+
+def _entries(headings: Sequence[Heading]) -> list[str]:
+    """Each as `line text`, indented by its level below the highest."""
+    highest = min(heading.level for heading in headings)
+    return [
+        f"{heading.line} {'·' * (heading.level - highest)}{cut_text(heading.text, _HEADING_CHARACTERS)}"
+        for heading in headings
+    ]
+
+
+def cut_text(text: str, most: int) -> str:
+    """Cut a short text for show."""
+    return text if len(text) <= most else text[: most - 1].rstrip() + "…"
+
+
+def _samples(markdown: str) -> list[bytes]:
+    data = markdown.encode("utf-8", "replace")
+    return [data[offset : offset + length] for offset, length in tokens.windows(len(data))]

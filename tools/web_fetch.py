@@ -1,0 +1,318 @@
+"""Fetches web pages: the bytes as received, the readable text as Markdown, and what the page says about itself."""
+
+import time
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import ClassVar, Literal, cast
+
+import anyio
+import anyio.to_thread
+from pydantic import Field
+
+from ..artifacts import Artifact, Writer
+from ..budget.preview import Hint
+from ..errors import BursarError
+from ..guard.net import Failure, Response
+from .base import Call, Done, Fact, Tool, ToolArgs
+from .fetched import cache_of
+from .web.kinds import HEAD_BYTES, Kind, kind_of
+from .web.view import PageView
+
+Mode = Literal["readable", "raw"]
+Scalar = str | int | float | bool | None
+
+_READERS = {
+    "html": "bursar.tools.web.extract:run",
+    "feed": "bursar.tools.web.feeds:run",
+    "pdf": "bursar.tools.web.pdf:run",
+}
+_PLAIN_READERS = {"html": "bursar.tools.web.extract:run_plain"}
+_TO_UTF8 = "bursar.tools.web.text:run"
+_INSPECT = "bursar.tools.images:inspect"
+
+_MARGIN_S = 1.5
+"""Kept of the client's patience for storing and replying."""
+
+_READ_S, _READ_PDF_S, _READ_PLAIN_S = 8.0, 20.0, 4.0
+_FIRST_SHARE = 0.7
+"""Of what is left of the client's patience for the first reading; the rest is for the simple one."""
+
+_AT_THE_SAME_TIME = 4
+_MAX_URLS = 20
+_COPY_BYTES = 256 * 1024
+_VIEWED_BYTES = 4 << 20
+"""As much of a page as is looked at for its outline."""
+
+_BAD_PDF = {
+    "encrypted": "the PDF is protected by a password",
+    "damaged": "the PDF is damaged or not complete",
+}
+
+
+class WebFetchArgs(ToolArgs):
+    """Arguments of `web_fetch`."""
+
+    url: str | list[str] = Field(description="Address, or a list of up to 20")
+    mode: Mode = Field(default="readable", description="readable: main content as Markdown; raw: bytes as received")
+
+
+class WebFetch(Tool[WebFetchArgs]):
+    """Fetch web pages or files: main content as Markdown; PDF, feeds, JSON, CSV, text and images by kind.
+
+    A long page shows its outline with line numbers and its lead: read sections with read_artifact(lines=…).
+    """
+
+    name: ClassVar[str] = "web_fetch"
+    read_only: ClassVar[bool] = True
+    open_world: ClassVar[bool] = True
+    Args = WebFetchArgs
+
+    def did(self, args: WebFetchArgs) -> str:
+        """Name the address, or the first and how many."""
+        if isinstance(args.url, str):
+            return f"GET {args.url}"
+        first = args.url[0] if args.url else ""
+        return f"GET {first}" + (f" and {len(args.url) - 1} more" if len(args.url) > 1 else "")
+
+    async def run(self, args: WebFetchArgs, call: Call) -> Done:
+        """Fetch one address, or several at the same time, each in its place."""
+        if isinstance(args.url, str):
+            return await _Job(args.url, args.mode, call).done()
+        if not args.url or len(args.url) > _MAX_URLS:
+            raise BursarError(
+                "bad_argument", f"url takes 1 to {_MAX_URLS} addresses, not {len(args.url)}", "Give fewer at a time"
+            )
+        parts: list[Done] = [Done()] * len(args.url)
+        limiter = anyio.CapacityLimiter(_AT_THE_SAME_TIME)
+
+        async def fetch(place: int, url: str) -> None:
+            async with limiter:
+                parts[place] = await _part(url, args.mode, call)
+                await call.progress(sum(bool(part.facts) for part in parts), len(parts), f"fetched {url}")
+
+        async with anyio.create_task_group() as tasks:
+            for place, url in enumerate(args.url):
+                tasks.start_soon(fetch, place, url)
+        return Done(parts=parts)
+
+
+async def _part(url: str, mode: Mode, call: Call) -> Done:
+    """One of several: its failure is told in its place and does not touch the others."""
+    try:
+        done = await _Job(url, mode, call).done()
+    except BursarError as error:
+        done = Done(facts={"status": None, "code": error.code, "cause": error.message, "fix": error.fix})
+    return replace(done, facts={"url": url, **done.facts})
+
+
+@dataclass(slots=True)
+class _Received:
+    """Takes the bytes as they arrive; opens their artifact with the first of them, named after what they look like."""
+
+    call: Call
+    url: str
+    head: bytes = b""
+    writer: Writer | None = None
+
+    def write(self, data: bytes) -> None:
+        if len(self.head) < HEAD_BYTES:
+            self.head += data[: HEAD_BYTES - len(self.head)]
+        if self.writer is None:
+            self.writer = self.call.output(f"received.{kind_of('', self.url, data[:HEAD_BYTES]).suffix}")
+        self.writer.write(data)
+
+
+@dataclass(slots=True)
+class _Job:
+    """The way of one address from the request to the outcome."""
+
+    url: str
+    mode: Mode
+    call: Call
+    started: float = field(default_factory=time.monotonic)
+
+    async def done(self) -> Done:
+        received = _Received(self.call, self.url)
+        limits = self.call.net.settings.limits
+        limits = replace(limits, total_s=max(1.0, min(limits.total_s, self._left())))
+        cache = cache_of(self.call.session)
+        response = await self.call.net.fetch(self.url, received, limits=limits, cache=cache)
+        if response.source != "network":
+            if (stored := self._stored(response)) is not None:
+                return await self._shown(stored, response, await anyio.to_thread.run_sync(_head, stored))
+            response = await self.call.net.fetch(self.url, received, limits=limits, cache=cache, reuse="never")
+        if received.writer is None:
+            return Done(facts=_facts(response) | (_told(response.failure) if response.failure else {"bytes": 0}))
+        cut = response.failure is not None and response.failure.stage != "http_status"
+        entry = response.entry
+        raw = await received.writer.finish("partial" if cut else None, facts=entry.facts() if entry else None)
+        if entry is not None:
+            cache.keep(entry, raw.ref)
+        return await self._shown(raw, response, received.head)
+
+    def _left(self) -> float:
+        return self.call.patience_s - _MARGIN_S - (time.monotonic() - self.started)
+
+    def _stored(self, response: Response) -> Artifact | None:
+        try:
+            return self.call.session.open(response.artifact)
+        except BursarError:
+            # It was cleared away, or belongs to a session that is.
+            return None
+
+    async def _shown(self, raw: Artifact, response: Response, head: bytes) -> Done:
+        kind = kind_of(response.content_type, response.final_url, head)
+        facts = _facts(response) | (_told(response.failure) if response.failure else {})
+        hint = Hint(name=f"page.{kind.suffix}")
+        if self.mode == "raw":
+            return Done(facts=facts, output=raw, hint=hint)
+        if kind.name in _READERS:
+            return await self._readable(raw, response, kind, facts)
+        if kind.name == "image":
+            return Done(facts=facts | await self._picture(raw), output=raw, hint=hint)
+        if kind.name == "binary":
+            note = "not text: kept as received; use the path with terminal, or another address"
+            return Done(facts=facts | {"kind": kind.name, "next": note}, output=raw, hint=hint)
+        return await self._text(raw, response, hint, facts)
+
+    async def _readable(self, raw: Artifact, response: Response, kind: Kind, facts: dict[str, Fact]) -> Done:
+        received: dict[str, Fact] = {"received": {"artifact": raw.ref, "bytes": raw.size}}
+        page = self._read_before(raw)
+        if page is None:
+            found, failed = await self._read(raw, response, kind)
+            if isinstance(found, Artifact):
+                page = found
+            else:
+                return Done(facts=facts | {"unreadable": failed}, output=raw, hint=Hint(name=f"page.{kind.suffix}"))
+            if failed:
+                facts = facts | {"note": failed}
+        told = {name: value for name, value in page.facts.items() if name != "source" and value not in ("", None, 0)}
+        view = PageView(lambda: page.read(0, _VIEWED_BYTES).decode("utf-8", "replace"), page.size)
+        return Done(facts=facts | told | received, output=page, hint=Hint(name="page.md", kind="markdown"), view=view)
+
+    def _read_before(self, raw: Artifact) -> Artifact | None:
+        made = [a for a in self.call.session.artifacts() if a.facts.get("source") == raw.id and a.state == "whole"]
+        return made[-1] if made else None
+
+    async def _read(self, raw: Artifact, response: Response, kind: Kind) -> tuple[Artifact | None, str]:
+        """Have the content read; when that fails, a second time in the simplest way; with what went wrong in words."""
+        most_s = _READ_PDF_S if kind.name == "pdf" else _READ_S
+        told = ""
+        for reader, deadline_s in (
+            (_READERS[kind.name], min(most_s, self._left() * _FIRST_SHARE)),
+            (_PLAIN_READERS.get(kind.name, ""), _READ_PLAIN_S),
+        ):
+            if not reader:
+                break
+            with _spool(self.call) as target:
+                try:
+                    found = await self._work(reader, raw, target, response, min(deadline_s, self._left()))
+                except BursarError as error:
+                    told = told or f"the main content could not be found ({error.code}: {error.message})"
+                    continue
+                if "bad" in found:
+                    return None, _BAD_PDF.get(str(found["bad"]), str(found["bad"]))
+                if found.get("entries") != 0:
+                    return await self._keep(target, raw, found), told
+        return None, told or "it is not what it says it is"
+
+    async def _work(
+        self, reader: str, raw: Artifact, target: Path, response: Response, deadline_s: float
+    ) -> dict[str, Scalar]:
+        wanted = {"source": raw.path, "target": str(target), "url": response.final_url, "charset": response.charset}
+        found = await self.call.workers.call(reader, wanted, deadline_s=max(1.0, deadline_s))
+        return cast("dict[str, Scalar]", found)
+
+    async def _keep(self, target: Path, raw: Artifact, found: Mapping[str, Scalar]) -> Artifact:
+        facts: dict[str, Scalar] = {"source": raw.id}
+        for name, value in found.items():
+            usual = (name == "encoding" and value in ("utf-8", "")) or (name == "found" and value == "main content")
+            if not usual and name != "told_by":
+                facts[name] = value[:300] if isinstance(value, str) else value
+        writer = self.call.output("page.md")
+        await anyio.to_thread.run_sync(_copy, target, writer)
+        return await writer.finish(raw.state if raw.state == "partial" else None, facts=facts)
+
+    async def _text(self, raw: Artifact, response: Response, hint: Hint, facts: dict[str, Fact]) -> Done:
+        """Text that is UTF-8 is shown as received; else it is stored once more, as UTF-8."""
+        if await anyio.to_thread.run_sync(_is_utf8, raw):
+            return Done(facts=facts, output=raw, hint=hint)
+        with _spool(self.call) as target:
+            try:
+                found = await self._work(_TO_UTF8, raw, target, response, min(_READ_S, self._left()))
+            except BursarError as error:
+                return Done(facts=facts | {"note": f"its encoding is unknown ({error.code})"}, output=raw, hint=hint)
+            writer = self.call.output(f"page{Path(hint.name).suffix}")
+            await anyio.to_thread.run_sync(_copy, target, writer)
+        text = await writer.finish(facts={"source": raw.id})
+        received: dict[str, Fact] = {
+            "encoding": found["encoding"],
+            "received": {"artifact": raw.ref, "bytes": raw.size},
+        }
+        return Done(facts=facts | received, output=text, hint=hint)
+
+    async def _picture(self, raw: Artifact) -> dict[str, Fact]:
+        try:
+            found = cast("dict[str, Scalar]", await self.call.workers.call(_INSPECT, {"path": raw.path}))
+        except BursarError as error:
+            return {"kind": "image", "unreadable": error.code}
+        if "bad" in found:
+            return {"kind": "image", "unreadable": str(found["bad"]).replace("_", " ")}
+        told: dict[str, Fact] = {
+            name: found[name] for name in ("format", "width", "height", "animated") if found.get(name)
+        }
+        return {"kind": "image", **told, "next": "download_image(url=…) keeps it as an image file and can show it"}
+
+
+def _facts(response: Response) -> dict[str, Fact]:
+    facts: dict[str, Fact] = {"final_url": response.final_url, "status": response.status}
+    if response.content_type:
+        facts["content_type"] = response.content_type
+    if response.source != "network":
+        facts["from"] = "this session's cache" if response.source == "cache" else "this session's cache, unchanged"
+    return facts
+
+
+def _told(failure: Failure) -> dict[str, Fact]:
+    told: dict[str, Fact] = {"code": failure.code, "cause": failure.message, "fix": failure.fix}
+    return told if failure.stage == "http_status" else {"failed_at": failure.stage.replace("_", " "), **told}
+
+
+def _head(artifact: Artifact) -> bytes:
+    return artifact.read(0, HEAD_BYTES)
+
+
+def _is_utf8(artifact: Artifact) -> bool:
+    import codecs
+
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    offset = 0
+    try:
+        while block := artifact.read(offset, _COPY_BYTES):
+            decoder.decode(block)
+            offset += len(block)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+@contextmanager
+def _spool(call: Call) -> Generator[Path]:
+    """Lend a worker a file to write into, in the session's own directory; it is cleared away afterwards."""
+    import os
+
+    folder = call.session.ledger.folder
+    descriptor, name = folder.temporary()
+    os.close(descriptor)
+    try:
+        yield folder.path / name
+    finally:
+        folder.remove(name)
+
+
+def _copy(source: Path, writer: Writer) -> None:
+    with source.open("rb") as file:
+        while block := file.read(_COPY_BYTES):
+            writer.write(block)
