@@ -3,8 +3,9 @@
 from .artifact import Artifact
 from .limits import Limits
 from .records import Source
-from .session import Session
+from .session import Session, source_of
+from .spool import Spool
 from .store import Store
 from .writer import Writer
 
-__all__ = ["Artifact", "Limits", "Session", "Source", "Store", "Writer"]
+__all__ = ["Artifact", "Limits", "Session", "Source", "Spool", "Store", "Writer", "source_of"]

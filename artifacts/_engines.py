@@ -49,11 +49,28 @@ class Hit:
     offset: int
 
 
+@dataclass(frozen=True, slots=True)
+class Hits:
+    """Matches in order.
+
+    Attributes:
+        found: the first of them.
+        is_all: there are no others.
+    """
+
+    found: list[Hit]
+    is_all: bool
+
+
 class Engine(Protocol):
     """Searches one range of one content."""
 
-    def hits(self, limit: int) -> list[Hit]:
-        """Return the first matches in order, `limit` at most.
+    def hits(self, lines: int, most: int) -> "Hits":
+        """Return the matches of the first lines that have any.
+
+        Args:
+            lines: how many such lines are enough.
+            most: how many matches are enough, on however few lines.
 
         Raises:
             BursarError: bad_pattern or search_failed.
@@ -116,18 +133,14 @@ class _Ripgrep:
         self._process: subprocess.Popen[bytes] | None = None
         self._is_stopped = False
 
-    def hits(self, limit: int) -> list[Hit]:
-        """Return the first matches in order."""
-        found: list[Hit] = []
+    def hits(self, lines: int, most: int) -> Hits:
+        """Return the matches of the first lines that have any."""
         # With a limit of one column each match is shown as its place and a remark.
         with self._output("--line-number", "--byte-offset", "--only-matching", "--max-columns=1") as output:
-            for row in _rows(output):
-                line, offset, _ = row.split(b":", 2)
-                found.append(Hit(int(line), int(offset)))
-                if len(found) == limit:
-                    self._kill()
-                    break
-        return found
+            hits = _first(_placed(output), lines, most)
+            if not hits.is_all:
+                self._kill()
+        return hits
 
     def count(self, *, lines: bool) -> int:
         """Count all matches, or all lines that have one."""
@@ -145,8 +158,8 @@ class _Ripgrep:
 
     @contextmanager
     def _output(self, *options: str) -> Generator[IO[bytes]]:
-        """Run ripgrep on the range; a range that ends before the file does is fed through a pipe."""
-        is_fed = self._end < os.fstat(self._content.descriptor).st_size
+        """Run ripgrep on the range; one that ends before the file does, or soon may, is fed through a pipe."""
+        is_fed = self._content.may_grow or self._end < os.fstat(self._content.descriptor).st_size
         os.lseek(self._content.descriptor, self._start, os.SEEK_SET)
         process = subprocess.Popen(
             [self._program, *_OPTIONS, *options, "-e", self._pattern, "-"],
@@ -182,6 +195,24 @@ class _Ripgrep:
                 while view:
                     view = view[pipe.write(view) :]
                 position += len(block)
+
+
+def _first(hits: Iterator[Hit], lines: int, most: int) -> Hits:
+    found: list[Hit] = []
+    last = 0
+    for hit in hits:
+        lines -= hit.line != last
+        if lines < 0 or len(found) == most:
+            return Hits(found, is_all=False)
+        found.append(hit)
+        last = hit.line
+    return Hits(found, is_all=True)
+
+
+def _placed(output: IO[bytes]) -> Iterator[Hit]:
+    for row in _rows(output):
+        line, offset, _ = row.split(b":", 2)
+        yield Hit(int(line), int(offset))
 
 
 def _rows(output: IO[bytes]) -> Iterator[bytes]:
@@ -229,14 +260,9 @@ class _Re2:
         self._end = end
         self._is_stopped = False
 
-    def hits(self, limit: int) -> list[Hit]:
-        """Return the first matches in order."""
-        found: list[Hit] = []
-        for hit in self._all():
-            found.append(hit)
-            if len(found) == limit:
-                break
-        return found
+    def hits(self, lines: int, most: int) -> Hits:
+        """Return the matches of the first lines that have any."""
+        return _first(self._all(), lines, most)
 
     def count(self, *, lines: bool) -> int:
         """Count all matches, or all lines that have one."""

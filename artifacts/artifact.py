@@ -154,7 +154,7 @@ class Artifact:
         """
         descriptor = self._open_source() if self.is_reference else self._open_content()
         try:
-            yield Opened(self.size, descriptor)
+            yield Opened(self.size, descriptor, may_grow=self.state == "live")
         finally:
             os.close(descriptor)
 
@@ -200,11 +200,17 @@ class Artifact:
 
 
 class Opened:
-    """A content held open, cut off at the size that its artifact has."""
+    """A content held open, cut off at the size that its artifact has.
 
-    def __init__(self, size: int, descriptor: int) -> None:
+    Attributes:
+        descriptor: open for reading.
+        may_grow: the file may be longer by now, or soon.
+    """
+
+    def __init__(self, size: int, descriptor: int, *, may_grow: bool) -> None:
         self._size = size
         self.descriptor = descriptor
+        self.may_grow = may_grow
 
     @property
     def size(self) -> int:
@@ -225,5 +231,7 @@ def _check_source(source: Source, found: os.stat_result) -> None:
         what = f"{source.size:,} bytes then, {found.st_size:,} now"
     elif found.st_mtime_ns != source.mtime_ns:
         what = "written to since"
+    elif source.ctime_ns and found.st_ctime_ns != source.ctime_ns:
+        what = "changed since"
     if what:
         raise refusals.source_changed(source.path, what)

@@ -38,16 +38,25 @@ class Folder:
         self._close: Callable[[int], None] = os.close  # the module may be gone when the interpreter ends
 
     @classmethod
-    def root(cls, path: Path) -> "Folder":
+    def root(cls, path: Path, is_ours: Callable[["Folder"], bool]) -> "Folder":
         """Open a directory by its path, made with all its parents if missing.
 
+        Args:
+            path: where it lies or is to lie.
+            is_ours: tells of one that is there already, before anything about it is changed, whether it is ours to use.
+
         Raises:
-            BursarError: it is a link, somebody else's, or shared by everybody.
+            BursarError: it is a link, somebody else's, shared by everybody, or used for something else.
         """
         path = Path(os.path.abspath(path))  # noqa: PTH100 - links are not to be resolved
-        for level in [*reversed(path.parents), path]:
+        for level in reversed(path.parents):
             _make(level, None)
-        return cls._opened(path, str(path), None)
+        is_new = _make(path, None)
+        folder = cls._opened(path, str(path), None)
+        if not is_new and not is_ours(folder):
+            raise _refused(path, "it is in use for something else")
+        folder.heal()
+        return folder
 
     def child(self, name: str, *, create: bool = False) -> "Folder":
         """Open a directory in this one.
@@ -57,7 +66,14 @@ class Folder:
         """
         if create and not _make(Path(self._name(name)), self._descriptor):
             raise FileExistsError(name)
-        return self._opened(self.path / name, self._name(name), self._descriptor)
+        folder = self._opened(self.path / name, self._name(name), self._descriptor)
+        folder.heal()
+        return folder
+
+    def heal(self) -> None:
+        """Close it to everybody else, whatever its mode was."""
+        if self._descriptor is not None:
+            _close_to_others(self._descriptor)
 
     @classmethod
     def _opened(cls, path: Path, name: str, at: int | None) -> "Folder":
@@ -71,7 +87,7 @@ class Folder:
                 raise _refused(path, f"it cannot be opened as a directory: {error.strerror}") from error
             raise
         try:
-            _heal(descriptor, path)
+            _judge(descriptor, path)
         except BaseException:
             os.close(descriptor)
             raise
@@ -170,6 +186,17 @@ class Folder:
         if self._descriptor is not None:
             os.fsync(self._descriptor)
 
+    def is_gone(self) -> bool:
+        """Tell whether its path leads to it no longer: somebody has deleted or moved it."""
+        try:
+            found = self.path.lstat()
+            own = found if self._descriptor is None else os.fstat(self._descriptor)
+        except (FileNotFoundError, NotADirectoryError):
+            return True
+        except OSError:
+            return False
+        return (found.st_dev, found.st_ino) != (own.st_dev, own.st_ino)
+
     def close(self) -> None:
         """Let go of it; does nothing the second time."""
         descriptor, self._descriptor = self._descriptor, None
@@ -213,8 +240,11 @@ if sys.platform == "win32":
     def _make_private(descriptor: int) -> None:
         """Files are private there by the permissions they inherit from the user's directory."""
 
-    def _heal(descriptor: int, path: Path) -> None:
+    def _judge(descriptor: int, path: Path) -> None:
         """Directories are private there by the permissions of the user's directory."""
+
+    def _close_to_others(descriptor: int) -> None:
+        """They are closed to others there already."""
 
 else:
     import errno
@@ -225,13 +255,15 @@ else:
     def _make_private(descriptor: int) -> None:
         os.fchmod(descriptor, 0o600)
 
-    def _heal(descriptor: int, path: Path) -> None:
+    def _judge(descriptor: int, path: Path) -> None:
         found = os.fstat(descriptor)
         if found.st_uid != os.geteuid():
             raise _refused(path, "it belongs to another user")
         if found.st_mode & stat.S_ISVTX:
             raise _refused(path, "it is a directory that everybody shares")
-        if stat.S_IMODE(found.st_mode) != 0o700:
+
+    def _close_to_others(descriptor: int) -> None:
+        if stat.S_IMODE(os.fstat(descriptor).st_mode) != 0o700:
             os.fchmod(descriptor, 0o700)
 
 

@@ -7,7 +7,7 @@ from hashlib import sha256
 
 from .folder import read_at
 from .index import BLOCK
-from .scan import Scan
+from .scan import Scan, scan_of
 
 _PIPELINE_FROM = 32 * BLOCK
 _REST_MIN_S, _REST_MAX_S = 0.01, 0.5
@@ -40,15 +40,17 @@ class _Pipelined:
 
     def close(self) -> None:
         """End the thread."""
-        self._wait()
-        if self._pool is not None:
-            self._pool.shutdown(wait=False)
-            self._pool = None
+        try:
+            self._wait()
+        finally:
+            if self._pool is not None:
+                self._pool.shutdown(wait=False)
+                self._pool = None
 
     def _wait(self) -> None:
-        if self._pending is not None:
-            self._pending.result()
-            self._pending = None
+        pending, self._pending = self._pending, None
+        if pending is not None:
+            pending.result()
 
 
 class Follower:
@@ -59,25 +61,34 @@ class Follower:
         self._digest = _Pipelined()
         self.scan = Scan(self._digest)
         self._ending = threading.Event()
-        self._failure: OSError | None = None
+        self._failure: Exception | None = None
         self._thread = threading.Thread(target=self._run, name="bursar-follow", daemon=True)
 
     def start(self) -> None:
-        """Begin to follow."""
-        self._thread.start()
+        """Begin to follow; where the system gives no thread, `finish` reads it all."""
+        try:
+            self._thread.start()
+        except RuntimeError as error:
+            self._failure = error
 
     def finish(self) -> Scan:
         """Read what is left and stop; the writer must have ended.
+
+        If following broke off for want of memory or threads, all of it is read anew: half a scan is never returned.
 
         Raises:
             OSError: the file could not be read.
         """
         self._ending.set()
-        self._thread.join()
-        self._digest.close()
-        if self._failure is not None:
+        if self._thread.ident is not None:
+            self._thread.join()
+        try:
+            self._digest.close()
+        except Exception as error:  # noqa: BLE001 - the last block may not have been hashed
+            self._failure = self._failure or error
+        if isinstance(self._failure, OSError):
             raise self._failure
-        return self.scan
+        return self.scan if self._failure is None else scan_of(self._descriptor)
 
     def _run(self) -> None:
         rest = _REST_MIN_S
@@ -91,7 +102,7 @@ class Follower:
                 else:
                     self._ending.wait(rest)
                     rest = min(_REST_MAX_S, rest * 1.5)
-        except OSError as error:
+        except Exception as error:  # noqa: BLE001 - whatever it is, `finish` has to know
             self._failure = error
 
     def _catch_up(self) -> bool:

@@ -13,6 +13,7 @@ Progress = Callable[[int, int], None]
 """Called with (bytes done, bytes in all) while something long goes on, from the thread that does it."""
 
 _MAGIC = int.from_bytes(b"lines-01", "little")
+_UNSIGNED = 2**64 - 1  # a time before 1970 is negative
 
 
 class LineIndex:
@@ -30,12 +31,14 @@ class LineIndex:
         self.is_kept = False
         self._lock = threading.Lock()  # two calls may read the same artifact at a time
 
-    def start_of(self, content: Content, line: int, progress: Progress | None = None) -> int | None:
-        """Return the offset at which a line starts; None if the content has no such line."""
+    def start_of(
+        self, content: Content, line: int, progress: Progress | None = None, *, until_block: int | None = None
+    ) -> int | None:
+        """Return the offset at which a line starts; None if the content, or its part before a block, has none such."""
         before = line - 1
         if before <= 0:
             return 0 if content.size else None
-        self.extend(content, before, progress)
+        self.extend(content, before, progress, until_block=until_block)
         block = bisect_left(self.counts, before)
         passed = self.counts[block - 1] if block else 0
         position = _nth_break(content.read(block * BLOCK, BLOCK), before - passed)
@@ -80,12 +83,12 @@ class LineIndex:
                 done = len(self.counts)
                 breaks += content.read(done * BLOCK, BLOCK).count(b"\n")
                 self.counts.append(breaks)
-                if progress is not None and done % 64 == 0:
+                if progress is not None and done % 4 == 0:
                     progress(done * BLOCK, content.size)
 
     def dumps(self, size: int, mtime_ns: int) -> bytes:
         """Write as little-endian 64-bit numbers, with the state of the content it belongs to."""
-        numbers = array("Q", [_MAGIC, size, mtime_ns]) + self.counts
+        numbers = array("Q", [_MAGIC, size, mtime_ns & _UNSIGNED]) + self.counts
         if sys.byteorder == "big":
             numbers.byteswap()
         return numbers.tobytes()
@@ -99,7 +102,7 @@ def loads(data: bytes, size: int, mtime_ns: int) -> LineIndex | None:
     numbers.frombytes(data)
     if sys.byteorder == "big":
         numbers.byteswap()
-    if numbers[:3].tolist() != [_MAGIC, size, mtime_ns] or len(numbers) - 3 != size // BLOCK:
+    if numbers[:3].tolist() != [_MAGIC, size, mtime_ns & _UNSIGNED] or len(numbers) - 3 != size // BLOCK:
         return None
     return LineIndex(numbers[3:])
 

@@ -16,6 +16,9 @@ from . import locks, records
 from .folder import APPEND, CREATE, READ, Folder, write
 from .records import Record, Source
 
+_LOOK_BACK = 500
+"""The latest records of earlier processes that a content or a source is looked for in: some 20 ms, once."""
+
 Name = Callable[[str], None]
 """Gives a content its final name."""
 
@@ -67,6 +70,14 @@ class Ledger:
         self._keep(entered)
         return entered
 
+    def begin_anew(self, folder: Folder) -> None:
+        """Go on in another directory, without what was stored so far; its ids are not given out again."""
+        with self._lock:
+            self.folder = folder
+            self._settled.clear()
+            self._by_content.clear()
+            self._by_source.clear()
+
     def amend(self, record: Record) -> None:
         """Put a record in the place of the one with its id.
 
@@ -100,9 +111,11 @@ class Ledger:
 
     def all(self) -> list[Record]:
         """Read all records, by id."""
+        return [record for artifact in self._ids() if (record := self.find(artifact)) is not None]
+
+    def _ids(self) -> list[str]:
         names = [entry.name[:-5] for entry in self.folder.entries() if entry.name.endswith(".json")]
-        ids = sorted((name for name in names if records.ID.fullmatch(name)), key=records.number)
-        return [record for artifact in ids if (record := self.find(artifact)) is not None]
+        return sorted((name for name in names if records.ID.fullmatch(name)), key=records.number)
 
     def stored_bytes(self) -> int:
         """Add up the sizes of all files."""
@@ -125,7 +138,8 @@ class Ledger:
     def _look(self) -> None:
         if not self._has_looked:
             self._has_looked = True
-            self.all()
+            for artifact in self._ids()[-_LOOK_BACK:]:
+                self.find(artifact)
 
     def _keep(self, record: Record) -> None:
         if record.state == "live":

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-MIB = 1 << 20
 GIB = 1 << 30
 
 

@@ -2,19 +2,23 @@
 
 import base64
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..budget.content import Content
 from ..budget.page import Page, Piece, Resume
 from . import spans, utf8
 from .artifact import Artifact
-from .index import Progress
+from .index import BLOCK, Progress
+from .spans import Span
 
 PAGE_BYTES = 64 << 10
 """More than any reply shows of a page."""
 
 TAIL_BYTES = 4500
 """How far back the end of an artifact is shown: about what a reply has room for."""
+
+_END_IN_BLOCKS = 64
+"""How far behind its start the end of a range of lines is looked for: some 30 ms."""
 
 _PIECES_MAX = 4096
 _CHUNK_BYTES = 4 << 10
@@ -42,6 +46,30 @@ class Excerpt:
     encoding: str = ""
     earlier: Resume | None = None
 
+    def facts(self) -> dict[str, str]:
+        """Tell in a reply what the page is."""
+        told = {self.unit: self.shows}
+        if self.encoding:
+            told["shown_as"] = self.encoding
+        if self.invalid:
+            told["not_utf8"] = f"{self.invalid:,} bytes, shown as U+FFFD"
+        if self.earlier is not None:
+            told["earlier"] = ", ".join(f'{name}="{value}"' for name, value in self.earlier.items())
+        return told
+
+
+def excerpt(artifact: Artifact, unit: str, span: Span, progress: Progress | None = None) -> Excerpt:
+    """Read a range of `unit`, `lines` or `bytes`, as `lines`, `some_bytes` and `tail` do.
+
+    Raises:
+        BursarError: beyond_the_end, damaged, source_changed.
+    """
+    if span.first is None:
+        return tail(artifact, span.last or 1, unit)
+    if unit == "bytes":
+        return some_bytes(artifact, span.first, span.last)
+    return lines(artifact, span.first, span.last, progress)
+
 
 def lines(artifact: Artifact, first: int, last: int | None, progress: Progress | None = None) -> Excerpt:
     """Read lines `first` to `last`, from 1 and both included; None for all that follow.
@@ -56,16 +84,18 @@ def lines(artifact: Artifact, first: int, last: int | None, progress: Progress |
         start = index.start_of(content, first, progress)
         if start is None and first > 1:
             raise spans.beyond("lines", first, index.lines(content, progress))
-        behind = None if last is None else index.start_of(content, last + 1, progress)
+        start = start or 0
+        # A range that ends farther away ends on another page: looking for its end might take all of a huge content.
+        near = start // BLOCK + _END_IN_BLOCKS
+        behind = None if last is None else index.start_of(content, last + 1, progress, until_block=near)
         end = content.size if behind is None else behind
-        reading = _Reading(content, start or 0, end)
+        reading = _Reading(content, start, end)
         page, invalid = reading.by_lines(first, last)
         total = artifact.lines
         if total is None and index.is_complete(content.size):
             total = index.lines(content)
     artifact.keep_index(index)
-    shows = f"{first}-{_least(last, total)}" + (f" of {total}" if total is not None else "")
-    return Excerpt(page, shows, "lines", invalid)
+    return Excerpt(page, _told(first, last, total), "lines", invalid)
 
 
 def some_bytes(artifact: Artifact, first: int, last: int | None) -> Excerpt:
@@ -87,7 +117,7 @@ def some_bytes(artifact: Artifact, first: int, last: int | None) -> Excerpt:
             page, encoding = reading.by_bytes(), ""
         else:
             page, encoding = reading.as_base64(), "base64"
-    return Excerpt(page, f"{start}-{max(start, end - 1)} of {size}", "bytes", 0, encoding)
+    return Excerpt(page, _told(start, max(start, end - 1), size), "bytes", 0, encoding)
 
 
 def tail(artifact: Artifact, count: int, unit: str = "lines") -> Excerpt:
@@ -109,12 +139,38 @@ def tail(artifact: Artifact, count: int, unit: str = "lines") -> Excerpt:
         reading = _Reading(content, start, size)
         page, invalid = reading.by_lines(first, None) if first is not None else reading.by_raw_lines()
     if first is None or total is None:
-        shows = f"the last {found} lines" if found else f"the end of the last line, from byte {start}"
+        shows = f"the last {found} lines" if found > 1 else "the last line"
+        if not found:
+            shows = f"the end of the last line, from byte {start}" if size else _told(1, 0, 0)
         earlier = {"bytes": f"{max(0, start - PAGE_BYTES)}-{start - 1}"} if start and found < count else None
         return Excerpt(page, shows, "lines", invalid, earlier=earlier)
     wanted = max(1, total - count + 1)
     earlier = {"lines": f"{wanted}-{first - 1}"} if wanted < first else None
-    return Excerpt(page, f"{first}-{total} of {total}", "lines", invalid, earlier=earlier)
+    return Excerpt(page, _told(first, total, total), "lines", invalid, earlier=earlier)
+
+
+def since(artifact: Artifact, offset: int) -> Excerpt:
+    """Read what came after the first `offset` bytes; of much only the end, from the start of a line where one is near.
+
+    Raises:
+        BursarError: damaged, source_changed.
+    """
+    size = artifact.size
+    if size <= offset:
+        return Excerpt(Page(()), f"none new of {size}", "bytes")
+    start = max(offset, size - TAIL_BYTES)
+    if start > offset:
+        start += artifact.read(start, TAIL_BYTES // 2).find(b"\n") + 1
+    excerpt = some_bytes(artifact, start, None)
+    return replace(excerpt, earlier={"bytes": f"{offset}-{start - 1}"} if start > offset else None)
+
+
+def has(artifact: Artifact, unit: str, first: int) -> bool:
+    """Tell whether an artifact has a line or byte by now; may take as long as `lines` does."""
+    if unit == "bytes":
+        return first < artifact.size
+    with artifact.opened() as content:
+        return artifact.index().start_of(content, first) is not None
 
 
 def beginning(artifact: Artifact) -> Excerpt:
@@ -123,8 +179,7 @@ def beginning(artifact: Artifact) -> Excerpt:
         reading = _Reading(content, 0, content.size)
         page, invalid = reading.by_lines(1, None)
     total = artifact.lines
-    shows = f"1-{total} of {total}" if total is not None else "1-"
-    return Excerpt(page, shows, "lines", invalid)
+    return Excerpt(page, _told(1, total, total), "lines", invalid)
 
 
 class _Reading:
@@ -240,6 +295,9 @@ def _last_lines(window: bytes, count: int, *, whole: bool) -> tuple[int, int]:
     return start, found
 
 
-def _least(last: int | None, total: int | None) -> str:
+def _told(first: int, last: int | None, total: int | None) -> str:
+    """Say which lines or bytes of how many are shown."""
+    if total == 0:
+        return "none: it is empty"
     known = [number for number in (last, total) if number is not None]
-    return str(min(known)) if known else ""
+    return f"{first}-{min(known) if known else ''}" + (f" of {total}" if total is not None else "")

@@ -30,6 +30,8 @@ class Source:
         mtime_ns: time of the last modification.
         inode: number of the file on its device.
         device: number of the device.
+        ctime_ns: when anything about it last changed, which no program can set back; 0 in records from before it was
+            kept. (On Windows, when it was created.)
     """
 
     path: str
@@ -37,6 +39,7 @@ class Source:
     mtime_ns: int
     inode: int
     device: int = 0
+    ctime_ns: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,7 +49,7 @@ def quota(limit_bytes: int) -> BursarError:
     return BursarError(
         "quota",
         f"this session's artifacts would exceed {limit_bytes:,} bytes",
-        "Work on in a new session, or raise the limit",
+        "Work on in a new session, or have the server started with a higher --quota-bytes",
     )
 
 
@@ -62,8 +62,8 @@ def from_os(error: OSError, doing: str) -> BursarError:
             f"no room to store {doing} ({reason})",
             "Free some space on the disk of the data directory; what was stored before is untouched",
         )
-    return BursarError(
-        "store_failed",
-        f"could not store {doing} ({reason})",
-        "Check that the data directory exists and can be written",
-    )
+    if error.errno == errno.ENOENT:
+        fix = "Call again: a session's directory that was deleted is made anew, empty"
+    else:
+        fix = "Check that the data directory exists and can be written"
+    return BursarError("store_failed", f"could not store {doing} ({reason})", fix)

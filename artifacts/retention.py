@@ -1,7 +1,6 @@
 """Removes sessions by age and by size: the longest unused first, never one in use, whatever the clock says."""
 
 import os
-import re
 import sys
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
@@ -9,10 +8,9 @@ from dataclasses import dataclass
 from . import locks, records
 from .folder import TEMPORARY, Folder
 from .limits import Limits
+from .session import DIRECTORY, LOCK
 
-_SESSION = re.compile(r"[a-z2-7]{12}", re.ASCII)
 _GONE = ".gone-"
-_LOCK = "lock"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +56,7 @@ def sweep(root: Folder, limits: Limits, now: float) -> Swept:
 def _sessions(root: Folder) -> list[_Found]:
     found: list[_Found] = []
     for entry in root.entries():
-        if not _SESSION.fullmatch(entry.name) or not entry.is_dir(follow_symlinks=False):
+        if not DIRECTORY.fullmatch(entry.name) or not entry.is_dir(follow_symlinks=False):
             continue
         with suppress(OSError):
             used = entry.stat(follow_symlinks=False).st_mtime
@@ -67,7 +65,7 @@ def _sessions(root: Folder) -> list[_Found]:
             for file in folder.entries():
                 status = file.stat(follow_symlinks=False)
                 size += status.st_size
-                if file.name == _LOCK:
+                if file.name == LOCK:
                     used = max(used, status.st_mtime)
             folder.close()
             found.append(_Found(entry.name, used, size))
@@ -121,9 +119,9 @@ def _has_record(folder: Folder, artifact: str, names: set[str]) -> bool:
 def _claim(folder: Folder) -> int | None:
     """Lock a session against use; None if it is in use."""
     try:
-        lock = folder.open(_LOCK, os.O_RDWR)
+        lock = folder.open(LOCK, os.O_RDWR)
     except FileNotFoundError:  # its making was interrupted
-        lock = folder.open(_LOCK, os.O_RDWR | os.O_CREAT)
+        lock = folder.open(LOCK, os.O_RDWR | os.O_CREAT)
     if locks.claim(lock):
         return lock
     os.close(lock)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import fields
 from typing import TYPE_CHECKING, Protocol
 
+from .folder import read_at
 from .index import BLOCK, LineIndex
 
 if TYPE_CHECKING:
@@ -115,6 +116,14 @@ class Scan:
         else:
             self._watch.feed(data, self._breaks + 1)
         self._watched += len(data)
+
+
+def scan_of(descriptor: int) -> Scan:
+    """Scan all that an open file holds."""
+    scan = Scan()
+    while block := read_at(descriptor, scan.size, BLOCK):
+        scan.feed(block)
+    return scan
 
 
 def _new_watch() -> "Watch":

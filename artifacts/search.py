@@ -1,7 +1,8 @@
 """Finds a pattern in an artifact of any size: matching lines with context, or excerpts where lines are too long."""
 
+import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ..budget.page import Page, Piece, Resume
@@ -13,11 +14,14 @@ from .reader import PAGE_BYTES
 from .spans import Span
 
 if TYPE_CHECKING:
-    from ._engines import Engine, Hit
+    from ._engines import Engine, Hits
 
 DEADLINE_S = 10.0
-HITS_MAX = 500
-"""Matches looked at for one page: more than any reply shows. The others are only counted."""
+LINES_MAX = 500
+"""Lines with matches that one page looks at: more than any reply shows. The others are only counted."""
+
+HITS_MAX = 20_000
+"""Matches that one page looks at: `.` matches each character of a line."""
 
 LINE_MAX_BYTES = 600
 """Of a longer line an excerpt about the match is shown."""
@@ -30,6 +34,18 @@ DEFAULT_CONTEXT = 2
 _EXCERPT_CHARACTERS = 150
 _CONTEXT_MAX_LINES = 50
 
+_CONTEXT_BYTES = 4000
+"""Of context on a page whose context is not all there: what a reply has room for beside the matches themselves."""
+
+_CONTEXT_MIN_BYTES = 1000
+"""Of it for each match, however many there are."""
+
+_PART_BYTES = 1 << 29
+"""Proposed to be searched when a whole takes too long: some 0.3 s where the disk does not slow it down."""
+
+_NO_TEXT = re.compile("[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f\ufffd]+")
+"""What is no text when bytes are taken for UTF-8."""
+
 
 @dataclass(frozen=True, slots=True)
 class Found:
@@ -41,12 +57,14 @@ class Found:
             up before all were counted.
         shown: how many of them the page has.
         range: the lines that were searched, such as `5000-`; empty for all.
+        context: how many lines are shown about matches, where not all that were asked for; else empty.
     """
 
     page: Page
     matches: int | None
     shown: int
     range: str = ""
+    context: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +105,21 @@ async def grep(
         return found
     raise BursarError(
         "search_timeout",
-        f"nothing was found within {deadline_s:g} s, and not all was searched",
-        "Search a part of it by giving lines or bytes too, or a simpler pattern",
+        f"nothing was found within {deadline_s:.2g} s, and not all was searched",
+        _narrower(artifact, query),
     )
+
+
+def _narrower(artifact: Artifact, query: Query) -> str:
+    """Propose to search one part after the other."""
+    if query.lines is not None and query.lines.first is not None and query.lines.last is not None:
+        unit, first, last, part = "lines", query.lines.first, query.lines.last, _PART_BYTES
+    else:
+        span = query.bytes or Span(0, None)
+        unit, first, part = "bytes", span.first or 0, _PART_BYTES
+        last = artifact.size if span.first is None or span.last is None else span.last
+    middle = first + min(part, max(1, (last - first) // 2))
+    return f'Search a part at a time: {unit}="{first}-{middle}", then {unit}="{middle + 1}-{last}"'
 
 
 class _Search:
@@ -112,15 +142,16 @@ class _Search:
             self._engine = engine(self._query.pattern, content, start, end)
             if self._is_stopped:
                 self._engine.stop()
-            hits = self._engine.hits(HITS_MAX)
+            hits = self._engine.hits(LINES_MAX, HITS_MAX)
             layout = _Layout(content, self._query, first_line, start, end)
             page, shown = layout.page(hits)
-            if len(hits) < HITS_MAX:
-                return Found(page, layout.units, shown, self._described())
+            found = Found(page, layout.units, shown, self._described(), layout.context)
+            if hits.is_all:
+                return found
             page = Page(page.pieces, page.after or layout.behind)
-            self._found = Found(page, None, shown, self._described())
-            total = self._engine.count(lines=not layout.has_long_lines)
-            return Found(page if total > shown else Page(page.pieces), total, shown, self._described())
+            self._found = replace(found, page=page, matches=None)
+            total = self._engine.count(lines=not layout.has_excerpts)
+            return replace(found, page=page if total > shown else Page(page.pieces), matches=total)
 
     def stop(self) -> None:
         self._is_stopped = True
@@ -194,20 +225,26 @@ class _Layout:
         self._line_shown = 0
         self._byte_shown = 0
         self._behind: Resume | None = None
+        self._context_bytes = _CONTEXT_BYTES
         self.units = 0
-        self.has_long_lines = False
+        self.has_excerpts = False
+        self.context = ""
 
-    def page(self, hits: "list[Hit]") -> tuple[Page, int]:
+    def page(self, hits: "Hits") -> tuple[Page, int]:
         """Lay out matches in order until there is enough; return the page and how many of them are on it."""
         pieces: list[Piece] = []
         size = shown = last_line = 0
         after: Resume | None = None
-        matches = [(hit.line + self._first_line - 1, hit.offset + self._start) for hit in hits]
-        for position, (number, offset) in enumerate(matches):
-            line = self._line(number, offset)
-            if line is not None and number == last_line:
+        matches = [(hit.line + self._first_line - 1, hit.offset + self._start) for hit in hits.found]
+        firsts = {number: (number, offset) for number, offset in reversed(matches)}
+        numbers = sorted(firsts)
+        following = dict(zip(numbers, (firsts[number] for number in numbers[1:]), strict=False))
+        self._context_bytes = max(_CONTEXT_MIN_BYTES, _CONTEXT_BYTES // max(1, len(numbers)))
+        for number, offset in matches:
+            if number == last_line or (after is not None and not hits.is_all):
                 continue
-            last_line = number
+            line = self._line(number, offset)
+            last_line = 0 if line is None else number
             self.units += 1
             if line is None and offset < self._byte_shown:  # it is in the excerpt about the match before
                 shown += after is None
@@ -216,11 +253,11 @@ class _Layout:
                 after = after or self._resume(number, offset, is_long=line is None)
                 continue
             if line is None:
-                text = self._excerpt(number, offset)
+                rows = [Piece(self._excerpt(number, offset), self._resume(number, offset, is_long=True))]
             else:
-                text = self._with_context(line, next((n for n, _ in matches[position + 1 :] if n != number), None))
-            pieces.append(Piece(text, self._resume(number, offset, is_long=line is None)))
-            size += len(text)
+                rows = self._with_context(line, offset, following.get(number), is_first=not pieces)
+            pieces += rows
+            size += sum(len(row.text) for row in rows)
             shown += 1
         if matches:
             self._behind = self._resume_behind(*matches[-1])
@@ -232,7 +269,7 @@ class _Layout:
         return self._behind
 
     def _line(self, number: int, offset: int) -> _Line | None:
-        """Find the line about `offset`; None if it is too long to be shown."""
+        """Find the line about `offset`; None if it is no text, or too long to be shown."""
         begin = max(0, offset - LINE_MAX_BYTES)
         around = self._content.read(begin, 2 * LINE_MAX_BYTES)
         before = around.rfind(b"\n", 0, offset - begin)
@@ -240,8 +277,8 @@ class _Layout:
         start = begin + before + 1
         end = begin + (behind if behind >= 0 else len(around))
         is_open = (before < 0 and begin > 0) or (behind < 0 and end < self._content.size)
-        if is_open or end - start > LINE_MAX_BYTES:
-            self.has_long_lines = True
+        if is_open or end - start > LINE_MAX_BYTES or not _is_text(around[start - begin : end - begin]):
+            self.has_excerpts = True
             return None
         return _Line(number, start, end)
 
@@ -253,23 +290,39 @@ class _Layout:
         ends = behind.find(b"\n")
         behind = behind if ends < 0 else behind[:ends]
         left = before.decode("utf-8", "replace")[-_EXCERPT_CHARACTERS:]
-        right = behind[: utf8.boundary_in(behind, len(behind) - 3)].decode("utf-8", "replace")[:_EXCERPT_CHARACTERS]
-        self._byte_shown = offset + len(right.encode())
+        if len(behind) == EXCERPT_BYTES:
+            behind = behind[: utf8.boundary_in(behind, len(behind) - 3)]
+        right = behind.decode("utf-8", "surrogateescape")
+        right = right[:_EXCERPT_CHARACTERS].encode("utf-8", "surrogateescape")
+        self._byte_shown = offset + len(right)
         self._line_shown = number
-        return f"{number} (byte {offset}): …{left}{right}…\n"
+        text = left + right.decode("utf-8", "replace")
+        if not _is_text(text.encode()):
+            text = _NO_TEXT.sub("·", text)
+        return f"{number} (byte {offset}): …{text}…\n"
 
-    def _with_context(self, line: _Line, next_number: int | None) -> str:
-        before = [text for number, text in self._before(line) if number > self._line_shown]
-        rows = [*before, f"{line.number}: {self._text(line.start, line.end)}\n"]
-        if self._context and self._line_shown and line.number - len(before) > self._line_shown + 1:
-            rows.insert(0, "--\n")
-        self._line_shown = line.number
-        for number, text in self._behind_line(line):
-            if next_number is not None and number >= next_number:
-                break
-            rows.append(text)
-            self._line_shown = number
-        return "".join(rows)
+    def _with_context(
+        self, line: _Line, offset: int, following: tuple[int, int] | None, *, is_first: bool
+    ) -> list[Piece]:
+        """Show a match among its neighbours, those nearest to it if there is no room for all."""
+        until = line.number + self._context if following is None else following[0] - 1
+        before = [row for row in self._before(line) if row[0] > self._line_shown]
+        behind = [row for row in self._behind_line(line) if row[0] <= until]
+        kept, followed = _nearest([text for _, text in before], [text for _, text in behind], self._context_bytes)
+        if (kept, followed) != (len(before), len(behind)):
+            self.context = "only the nearest lines; lines shows more"
+        before, behind = before[len(before) - kept :], behind[:followed]
+        here = self._resume(line.number, offset, is_long=False)
+        if is_first and before:
+            here = {**here, "context": 0}  # a reply too small for these lines is to get on
+        gap = self._context and self._line_shown and line.number - kept > self._line_shown + 1
+        shown = [*(text for _, text in before), f"{line.number}: {self._text(line.start, line.end)}\n"]
+        pieces = [Piece("--\n" + text if gap and not place else text, here) for place, text in enumerate(shown)]
+        for number, text in behind:
+            rest: Resume = {"lines": f"{number}-{line.number + self._context}"}
+            pieces.append(Piece(text, rest if following is None else self._resume(*following, is_long=False)))
+        self._line_shown = line.number + followed
+        return pieces
 
     def _before(self, line: _Line) -> list[tuple[int, str]]:
         rows: list[tuple[int, str]] = []
@@ -279,6 +332,8 @@ class _Layout:
             found = self._content.read(begin, end - begin).rfind(b"\n")
             is_long = found < 0 and begin > 0
             start = begin + found + 1
+            if not _is_text(self._content.read(start, end - start)):
+                break
             rows.insert(0, (number, f"{number}- {'…' if is_long else ''}{self._text(start, end)}\n"))
             if is_long:
                 break
@@ -292,6 +347,8 @@ class _Layout:
             found = data.find(b"\n")
             end = start + (found if found >= 0 else len(data))
             is_long = found < 0 and end < self._content.size
+            if not _is_text(data[: end - start]):
+                return
             yield number, f"{number}- {self._text(start, end)}{'…' if is_long else ''}\n"
             if is_long:
                 return
@@ -317,3 +374,26 @@ class _Layout:
         if line is None:
             return self._resume(number, offset + 1, is_long=True) if offset + 1 < self._end else None
         return self._resume(number + 1, line.end + 1, is_long=False) if line.end + 1 < self._end else None
+
+
+def _is_text(data: bytes) -> bool:
+    """Tell whether bytes can be shown as they are: no NUL, and no more than one in three characters unreadable."""
+    if b"\0" in data:
+        return False
+    text = data.decode("utf-8", "replace")
+    return 3 * sum(map(len, _NO_TEXT.findall(text))) <= len(text)
+
+
+def _nearest(before: list[str], behind: list[str], room: int) -> tuple[int, int]:
+    """Return how many of the rows before and behind a match, the nearest first, fit into so many bytes."""
+    kept = followed = 0
+    for distance in range(max(len(before), len(behind))):
+        if distance < len(before):
+            room -= len(before[-1 - distance].encode())
+            kept += room >= 0
+        if distance < len(behind):
+            room -= len(behind[distance].encode())
+            followed += room >= 0
+        if room < 0:
+            break
+    return kept, followed

@@ -2,10 +2,12 @@
 
 import os
 import re
+import threading
 import time
 from collections.abc import Callable, Mapping
 from hashlib import sha256
 from pathlib import Path
+from typing import Protocol
 
 from ..errors import BursarError
 from . import index, locks, records, refusals
@@ -27,8 +29,17 @@ _TOUCH_EVERY_S = 60.0
 _INDEXES_MAX = 16
 _NEIGHBOURS_MAX = 4
 
-Attach = Callable[[str, str], "Session"]
-"""Attaches to a session by (handle, owner)."""
+
+class Shelves(Protocol):
+    """What a session needs of its store; both by handle and owner."""
+
+    def attach(self, handle: str, owner: str) -> "Session":
+        """Open another session."""
+        ...
+
+    def renew(self, handle: str, owner: str) -> tuple[Folder, int]:
+        """Make the directory of a session anew, and return it with its lock."""
+        ...
 
 
 class Session:
@@ -40,14 +51,15 @@ class Session:
         ledger: its records; for the writers of this room.
     """
 
-    def __init__(self, handle: str, owner: str, folder: Folder, lock: int, limits: Limits, attach: Attach) -> None:
+    def __init__(self, handle: str, owner: str, folder: Folder, lock: int, limits: Limits, store: Shelves) -> None:
         self.handle = handle
         self.owner = owner
         self.ledger = Ledger(folder, fsync=limits.fsync)
         self._folder = folder
         self._lock: int | None = lock
         self._limits = limits
-        self._attach = attach
+        self._store = store
+        self._renewing = threading.Lock()
         self._neighbours: dict[str, Session] = {}
         self._indexes: dict[str, LineIndex] = {}
         self._checked: set[tuple[str, int, int]] = set()
@@ -83,6 +95,7 @@ class Session:
         Raises:
             BursarError: disk_full or store_failed.
         """
+        self._touch()
         return Spool(self._folder, what)
 
     def refer(
@@ -175,6 +188,7 @@ class Session:
 
     def same_source(self, source: Source, opener: Opener | None = None) -> Artifact | None:
         """Return the latest whole artifact made from this state of a local file; fast."""
+        self._touch()
         record = self.ledger.with_source(source)
         return None if record is None else self.view(record, opener)
 
@@ -280,7 +294,7 @@ class Session:
         known = self._neighbours.get(handle)
         if known is None:
             try:
-                known = self._attach(handle, self.owner)
+                known = self._store.attach(handle, self.owner)
             except BursarError as error:
                 raise refusals.unknown_artifact() from error
             while len(self._neighbours) >= _NEIGHBOURS_MAX:
@@ -297,8 +311,27 @@ class Session:
         record = self.ledger.find(artifact)
         return artifact if record is not None and record.content == name else ""
 
+    def _stay(self) -> None:
+        """Go on in a new directory if somebody has deleted it, such as a command; what was stored in it is gone."""
+        if self._lock is None or not self._folder.is_gone():
+            return
+        with self._renewing:
+            if not self._folder.is_gone():
+                return
+            try:
+                self._folder, lock = self._store.renew(self.handle, self.owner)
+            except OSError as error:
+                raise refusals.from_os(error, "anything: the session's directory was deleted") from error
+            former, self._lock = self._lock, lock
+            self.ledger.begin_anew(self._folder)
+            self._indexes.clear()
+            self._checked.clear()
+            self._used = None
+            self._close(former)
+
     def _touch(self) -> None:
-        """Say on disk that the session is in use, now and then."""
+        """Have a directory, and say on disk that the session is in use, now and then."""
+        self._stay()
         now = time.monotonic()
         if now - self._touched < _TOUCH_EVERY_S:
             return
@@ -311,7 +344,7 @@ class Session:
 
 def source_of(path: str, found: os.stat_result) -> Source:
     """Describe a local file by its status."""
-    return Source(path, found.st_size, found.st_mtime_ns, found.st_ino, found.st_dev)
+    return Source(path, found.st_size, found.st_mtime_ns, found.st_ino, found.st_dev, found.st_ctime_ns)
 
 
 def take_lock(folder: Folder, flags: int) -> int:

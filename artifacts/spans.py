@@ -7,6 +7,9 @@ from ..errors import BursarError
 
 _SPAN = re.compile(r"(\d{0,18})(\s*-\s*)?(\d{0,18})", re.ASCII)
 
+_PAIR = re.compile(r"\s*(\d{1,18})\s*,\s*(\d{1,18})\s*", re.ASCII)
+"""Two numbers with a comma in between: never read as one with a thousands separator, for it may mean a range."""
+
 
 @dataclass(frozen=True, slots=True)
 class Span:
@@ -28,7 +31,7 @@ def parse(text: str, unit: str) -> Span:
         BursarError: bad_range.
     """
     lowest = 1 if unit == "lines" else 0
-    parts = _SPAN.fullmatch(text.strip().replace(",", "").replace("–", "-"))
+    parts = _SPAN.fullmatch(text.strip().replace("–", "-"))
     if parts is None or not (parts[1] or parts[3]) or (parts[2] is None and parts[3]):
         raise _bad(text, unit, "it is not a range")
     if parts[2] is None:
@@ -50,11 +53,13 @@ def parse(text: str, unit: str) -> Span:
 def beyond(unit: str, asked: int, count: int) -> BursarError:
     """Say that a content has less than what was asked for."""
     last = f'the last of them are {unit}="-{min(count, 50)}"' if count else "it is empty"
-    return BursarError(
-        "beyond_the_end", f"{unit} {asked:,} is beyond the end: there are {count:,} {unit}", f"Ask for less; {last}"
-    )
+    one = unit.removesuffix("s")
+    there = f"there is 1 {one}" if count == 1 else f"there are {count:,} {unit}"
+    return BursarError("beyond_the_end", f"{one} {asked:,} is beyond the end: {there}", f"Ask for less; {last}")
 
 
 def _bad(text: str, unit: str, why: str) -> BursarError:
     example = '"4000-4050", "4000-" or "-50" (the last 50)' if unit == "lines" else '"0-4095", "4096-" or "-4096"'
+    if (pair := _PAIR.fullmatch(text)) is not None:
+        example = f'"{pair[1]}-{pair[2]}" for a range, or without the comma for one number'
     return BursarError("bad_range", f"{unit}={text[:40]!r}: {why}", f"Give {unit} as {example}")

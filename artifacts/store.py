@@ -14,7 +14,7 @@ from ..errors import BursarError
 from . import refusals
 from .folder import CREATE, Folder, write
 from .limits import Limits
-from .session import HANDLE_PREFIX, Session, take_lock
+from .session import DIRECTORY, HANDLE_PREFIX, LOCK, Session, take_lock
 
 if TYPE_CHECKING:
     from .retention import Swept
@@ -54,9 +54,8 @@ class Store:
                     folder = self._folder().child(_directory(handle), create=True)
                 except FileExistsError:
                     continue
-                lock = take_lock(folder, CREATE)
-                _write_owner(folder, handle, owner)
-                return Session(handle, owner, folder, lock, self.limits, self.attach)
+                lock = _begin(folder, handle, owner)
+                return Session(handle, owner, folder, lock, self.limits, self)
         except OSError as error:
             raise refusals.from_os(error, "a new session") from error
 
@@ -73,12 +72,12 @@ class Store:
             lock = take_lock(folder, os.O_RDWR)
         except OSError as error:
             raise refusals.unknown_session() from error
-        session = Session(handle, owner, folder, lock, self.limits, self.attach)
+        session = Session(handle, owner, folder, lock, self.limits, self)
         try:
             # Read after locking: a session that was being swept has lost this file by now.
             if not _is_owner(folder.contents(_OWNER), handle, owner):
                 raise refusals.unknown_session()
-            folder.touch("lock")
+            folder.touch(LOCK)
         except OSError as error:
             session.close()
             raise refusals.unknown_session() from error
@@ -86,6 +85,22 @@ class Store:
             session.close()
             raise
         return session
+
+    def renew(self, handle: str, owner: str) -> tuple[Folder, int]:
+        """Make the directory of a session anew, which somebody has deleted; return it with its lock.
+
+        Raises:
+            OSError: it cannot be made.
+            BursarError: data_directory_refused, or unknown_session if another process made one that is not his.
+        """
+        try:
+            folder = self._folder().child(_directory(handle), create=True)
+        except FileExistsError:
+            folder = self._folder().child(_directory(handle))
+            if not _is_owner(folder.contents(_OWNER), handle, owner):
+                raise refusals.unknown_session() from None
+            return folder, take_lock(folder, os.O_RDWR)
+        return folder, _begin(folder, handle, owner)
 
     def sweep(self) -> "Swept":
         """Remove what is too old or too much, never a session in use; call it in a thread, at the start and at times.
@@ -107,9 +122,9 @@ class Store:
             self._opened = None
 
     def _folder(self) -> Folder:
-        if self._opened is None:
+        if self._opened is None or self._opened.is_gone():
             try:
-                self._opened = Folder.root(self._path)
+                self._opened = Folder.root(self._path, _is_store)
             except OSError as error:
                 raise BursarError(
                     "data_directory_refused",
@@ -117,6 +132,27 @@ class Store:
                     "Give a directory that you can write with --data-dir",
                 ) from error
         return self._opened
+
+
+def _is_store(folder: Folder) -> bool:
+    """Tell whether a directory holds sessions, or nothing to be seen."""
+    is_empty = True
+    for entry in folder.entries():
+        if not entry.name.startswith("."):
+            is_empty = False
+            if _is_session(folder.path / entry.name):
+                return True
+    return is_empty
+
+
+def _is_session(place: Path) -> bool:
+    if not DIRECTORY.fullmatch(place.name):
+        return False
+    try:
+        found = {file.name for file in place.iterdir()}
+    except OSError:
+        return False
+    return not found or LOCK in found or _OWNER in found
 
 
 def _mint() -> str:
@@ -131,6 +167,13 @@ def _mint() -> str:
 def _directory(handle: str) -> str:
     """Name the directory so that neither a listing nor a log yields the handle."""
     return base64.b32encode(hashlib.sha256(handle.encode()).digest())[:12].decode().lower()
+
+
+def _begin(folder: Folder, handle: str, owner: str) -> int:
+    """Make a new directory one of a session, and return its lock."""
+    lock = take_lock(folder, CREATE)
+    _write_owner(folder, handle, owner)
+    return lock
 
 
 def _write_owner(folder: Folder, handle: str, owner: str) -> None:

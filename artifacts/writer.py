@@ -13,7 +13,7 @@ from .artifact import Artifact
 from .folder import APPEND, read_at, write
 from .index import BLOCK
 from .records import Fact, Record, Source, State
-from .scan import Scan
+from .scan import Scan, scan_of
 
 if TYPE_CHECKING:
     from .follow import Follower
@@ -83,6 +83,11 @@ class Writer:
         """Whether it is neither committed nor discarded."""
         return self._descriptor is not None
 
+    @property
+    def room(self) -> int:
+        """How many bytes the session may still grow, as counted when this writer last looked."""
+        return self._room
+
     def write(self, data: bytes) -> None:
         """Append; takes about as long as the disk's cache does.
 
@@ -109,14 +114,18 @@ class Writer:
     def descriptor(self) -> int:
         """Return a descriptor that a process can write into; the artifact exists from now on, live.
 
-        It appends, is not inherited unless passed on, and belongs to this writer.
+        It appends, is not inherited unless passed on, and belongs to this writer. Nothing here stops the process at the
+        quota: whoever starts it ends it after `room` bytes.
 
         Raises:
-            BursarError: disk_full or store_failed.
+            BursarError: quota, disk_full or store_failed.
         """
         descriptor = self._opened()
         if self._shared is not None:
             return self._shared
+        self._room = self._session.room(anew=True)
+        if self._room <= 0:
+            raise refusals.quota(self._session.limit_bytes)
         from .follow import Follower
 
         locks.claim(descriptor)
@@ -151,6 +160,8 @@ class Writer:
         if self._artifact is not None:
             return self._artifact
         self._opened()
+        if self._folder.is_gone():
+            return self._start_over(state, source, facts)
         state = state or ("partial" if self._failed else "whole")
         try:
             try:
@@ -231,6 +242,8 @@ class Writer:
             self._follower = None
         if self._session.ledger.fsync:
             os.fsync(descriptor)
+        if state == "whole" and os.fstat(descriptor).st_size != self._scan.size:
+            state = "partial"  # somebody else writes into it, or has shortened it
         notable, watched = self._scan.notable(lambda offset, length: read_at(descriptor, offset, length))
 
         def record(artifact: str, content: str) -> Record:
@@ -251,6 +264,25 @@ class Writer:
         final = record(self._live.id, self._live.content)
         self._session.ledger.amend(final)
         return final
+
+    def _start_over(self, state: State | None, source: Source | None, facts: Mapping[str, Fact] | None) -> Artifact:
+        """Store it in the session's new directory: the one that it was written in was deleted, but it is still open."""
+        descriptor = self._opened()
+        other = self._session.writer(tool=self._tool, did=self._did, label=self._label)
+        try:
+            if self._follower is not None:
+                self._follower.finish()
+            offset = 0
+            with other:
+                while block := read_at(descriptor, offset, BLOCK):
+                    other.write(block)
+                    offset += len(block)
+                self._artifact = other.commit("partial" if self._failed else state, source=source, facts=facts)
+        except OSError as error:
+            raise refusals.from_os(error, self._what) from error
+        finally:
+            self._close()
+        return self._artifact
 
     def _record(self, artifact: str, content: str, state: State) -> Record:
         return Record(artifact, self._tool, self._did, self._started, state, self._scan.size, content)
@@ -275,9 +307,7 @@ class Writer:
         if size <= _GIVEN_BACK_BYTES:
             return False
         os.ftruncate(descriptor, size - _GIVEN_BACK_BYTES)
-        self._scan = Scan()
-        while block := read_at(descriptor, self._scan.size, BLOCK):
-            self._scan.feed(block)
+        self._scan = scan_of(descriptor)
         return True
 
     def _close(self) -> None:

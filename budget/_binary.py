@@ -5,12 +5,16 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
-from ._draft import Draft, Render, fitting, less
+from ._sketch import Render, Sketch, fitting
 from .content import Content
 from .cut import Allowance
+from .form import cost, less
 
 _HEAD_BYTES = 64 << 10
 _HEX_BYTES = 48
+_PAGE_BYTES = 512
+"""Proposed to be read next: few readers can use more of what is no text."""
+
 _STRING = re.compile(rb"[\x20-\x7e]{8,}")
 _STRINGS_MAX = 24
 _STRING_MAX_CHARACTERS = 80
@@ -40,15 +44,17 @@ def plan(content: Content, form: str) -> Render:
     names: list[str] = facts.pop("names", [])
     shown = head[:_HEX_BYTES].hex(" ", -4)
 
-    def render(allowance: Allowance) -> Draft:
+    def render(allowance: Allowance) -> Sketch:
         value = facts | {"hex": shown}
         for label, items in (("entries", names), ("strings", strings)):
-            room = less(allowance, value | {label: ""})
+            room = less(allowance, cost(value | {label: ""}))
             if fitted := fitting(items, Allowance(room.tokens - 12, room.bytes - 40)):
                 more = [f"… {len(items) - len(fitted):,} more"] if len(fitted) < len(items) else []
                 value[label] = fitted + more
-        left_out = f"all but the first {min(_HEX_BYTES, content.size)} of {content.size:,} bytes"
-        return Draft(value, left_out, {"bytes": f"0-{min(content.size, 4096) - 1}"})
+        if content.size <= _HEX_BYTES:
+            return Sketch(value, complete=True)
+        left_out = f"all but the first {_HEX_BYTES} of {content.size:,} bytes"
+        return Sketch(value, left_out, {"bytes": f"{_HEX_BYTES}-{min(content.size, _HEX_BYTES + _PAGE_BYTES) - 1}"})
 
     return render
 

@@ -6,13 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from ._draft import Draft, Render, less, plural, share, within
 from ._sampled import sampled_lines
 from ._severity import severity
 from ._shape import Shape, describe
 from ._shape_text import LEVELS, Detail, trimmed, written
+from ._sketch import Render, Sketch, plural, share
 from .content import Content
 from .cut import Allowance
+from .form import cost, less, within
 
 WHOLE_MAX_BYTES = 16 << 20
 """Larger documents are not read as a whole; the preview says so."""
@@ -21,6 +22,7 @@ _PREFIX_BYTES = 1 << 20
 SMALL_BYTES = 40_000
 """Objects up to this size are shown as they are, with long values cut, if that fits."""
 _PAGE_BYTES = 6000
+_TRIMMED_LEVELS = (Detail(480, 12, 0, 400), Detail(240, 12, 0, 200), Detail(120, 10, 0, 160), *LEVELS[:5])
 _SHAPE_PERCENT = 70
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{},:]|[^\s\[\]{},:"]+')
 
@@ -110,18 +112,18 @@ def _renderer(found: _Found) -> Render:
     else:
         suggest = {"lines": found.next_lines} if found.next_lines else {"bytes": f"0-{_PAGE_BYTES - 1}"}
 
-    def render(allowance: Allowance) -> Draft:
+    def render(allowance: Allowance) -> Sketch:
         if found.document is not None:
-            cut_a_little = {"trimmed": _fitted(lambda detail: trimmed(found.document, detail), allowance, LEVELS[:5])}
-            if cut_a_little["trimmed"] is not None and within(cut_a_little, allowance):
-                same = cut_a_little["trimmed"] == found.document
-                return Draft(cut_a_little, "only white space" if same else "the rest of trimmed values", suggest)
-        room = less(allowance, {**found.facts, "shape": "", "sample": ""})
+            little = {"trimmed": _fitted(lambda detail: trimmed(found.document, detail), allowance, _TRIMMED_LEVELS)}
+            if little["trimmed"] is not None and within(little, allowance):
+                same = little["trimmed"] == found.document
+                return Sketch(little, "only white space" if same else "the rest of trimmed values", suggest)
+        room = less(allowance, cost({**found.facts, "shape": "", "sample": ""}))
         shape = _fitted(lambda detail: written(found.shape, detail), share(room, _SHAPE_PERCENT))
         value: dict[str, Any] = {**found.facts, **({} if shape is None else {"shape": shape})}
-        room = less(allowance, {**value, "sample": ""})
+        room = less(allowance, cost({**value, "sample": ""}))
         sample = _fitted(lambda detail: {at: trimmed(one, detail) for at, one in found.samples.items()}, room)
-        return Draft(value | ({"sample": sample} if sample else {}), found.left_out, suggest)
+        return Sketch(value | ({"sample": sample} if sample else {}), found.left_out, suggest)
 
     return render
 

@@ -5,11 +5,12 @@ from functools import lru_cache
 from typing import Any
 
 from . import _outline, _strips
-from ._draft import Draft, Render, fitting, less, plural, share
 from ._severity import WARNING, severity, word
+from ._sketch import Render, Sketch, fitting, plural, share
 from ._strips import Strip
 from .content import Content
 from .cut import Allowance
+from .form import cost, less
 from .notable import Notables, Watch
 
 COUNTED_BYTES = 2 << 20
@@ -50,14 +51,14 @@ _LAYOUTS = {
     "text": _Layout(head=48, middle=18, head_lines=40, tail_lines=30),
     "prose": _Layout(head=60, middle=15, head_lines=80, tail_lines=15),
     "markdown": _Layout(head=55, middle=30, head_lines=60, tail_lines=12),
-    "source": _Layout(head=30, middle=58, head_lines=30, tail_lines=8),
+    "source": _Layout(head=30, middle=58, head_lines=45, tail_lines=8),
     "diff": _Layout(head=40, middle=40, head_lines=40, tail_lines=15),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class _Facts:
-    """What was learned of a content before anything is drafted."""
+    """What was learned of a content before anything is sketched."""
 
     content: Content
     layout: _Layout
@@ -104,7 +105,7 @@ def plan(
     entries, outlined = _outlined(content, whole, kind, detail)
     facts = _Facts(content, layout, lines, notables, watched, entries, outlined, note)
 
-    def render(allowance: Allowance) -> Draft:
+    def render(allowance: Allowance) -> Sketch:
         return _render_one_line(facts, allowance) if lines == 1 else _render(facts, allowance)
 
     return render
@@ -127,16 +128,16 @@ def _outlined(content: Content, whole: bytes, kind: str, detail: str) -> tuple[l
     return entries, "" if everything else "of the first MiB"
 
 
-def _render(facts: _Facts, allowance: Allowance) -> Draft:
+def _render(facts: _Facts, allowance: Allowance) -> Sketch:
     content, layout = facts.content, facts.layout
     room = Allowance(allowance.tokens - _FRAME.tokens, allowance.bytes - _FRAME.bytes)
     note = {"note": facts.note} if facts.note else {}
-    room = less(room, note) if note else room
+    room = less(room, cost(note)) if note else room
     middle = _middle(facts, share(room, layout.middle), None)
-    rest = less(room, middle) if middle else room
+    rest = less(room, cost(middle)) if middle else room
     head_share = layout.head * 100 // (100 - layout.middle)
     head = _strips.first_lines(content, share(rest, head_share), layout.head_lines)
-    tail_room = less(rest, head.shown) if head.lines >= layout.head_lines else share(rest, 100 - head_share)
+    tail_room = less(rest, cost(head.shown)) if head.lines >= layout.head_lines else share(rest, 100 - head_share)
     tail = _strips.last_lines(content, tail_room, layout.tail_lines, facts.total, head.size)
     if (between := _between(facts, head, tail)) != (1, None):
         middle = _middle(facts, share(room, layout.middle), between)
@@ -144,7 +145,7 @@ def _render(facts: _Facts, allowance: Allowance) -> Draft:
     value: dict[str, Any] = {**note, "head": head.shown, **({"omitted": omitted} if omitted else {}), **middle}
     value |= {"tail": tail.shown} if tail.lines else {}
     left_out = _left_out(facts, head, tail)
-    return Draft(value, left_out, _suggest(facts, head, tail, middle) if left_out else {}, complete=not left_out)
+    return Sketch(value, left_out, _suggest(facts, head, tail, middle) if left_out else {}, complete=not left_out)
 
 
 def _between(facts: _Facts, head: Strip, tail: Strip) -> tuple[int, int | None]:
@@ -181,8 +182,10 @@ def _suggest(facts: _Facts, head: Strip, tail: Strip, middle: dict[str, Any]) ->
     hidden = _chosen(facts.notables, first, last)
     if hidden and "notable" in middle:
         number, text, alike = max(hidden, key=lambda found: severity(found[1].encode()))
-        if alike > 1 or _more_than_listed(facts.notables, text, first, last):
-            return {"grep": word(text)} if word(text) else {"lines": _around(number)}
+        many = alike > 1 or _more_than_listed(facts.notables, text, first, last)
+        # A word that only one of them has would find that one, of which the line is known.
+        if many and word(text) and (alike > 1 or sum(word(line) == word(text) for _, line, _ in hidden) > 1):
+            return {"grep": word(text)}
         return {"lines": _around(number)}
     if head.cut and head.lines <= 1:
         return {"bytes": f"0-{_PAGE_BYTES - 1}"}
@@ -250,11 +253,11 @@ def _labelled(number: int, text: str, alike: int) -> str:
     return f"{number} (one of {alike:,} alike): {shown}" if alike > 1 else f"{number}: {shown}"
 
 
-def _render_one_line(facts: _Facts, allowance: Allowance) -> Draft:
+def _render_one_line(facts: _Facts, allowance: Allowance) -> Sketch:
     """Show both ends of a content that is a single line, by bytes."""
     content = facts.content
     note = facts.note or f"one line of {plural(content.size, 'byte')}{_minified(content)}"
-    room = less(Allowance(allowance.tokens - _FRAME.tokens, allowance.bytes - _FRAME.bytes), note)
+    room = less(Allowance(allowance.tokens - _FRAME.tokens, allowance.bytes - _FRAME.bytes), cost(note))
     if "," in note:
         room = Allowance(min(room.tokens, _DENSE_LINE_TOKENS), room.bytes)
     head, begin, tail, end = _strips.ends(content, share(room, 60), share(room, 40))
@@ -267,7 +270,7 @@ def _render_one_line(facts: _Facts, allowance: Allowance) -> Draft:
     if facts.notables.lines and (found := word(facts.notables.lines[0][1])):
         value["notable"] = [facts.notables.lines[0][1]]
         suggest = {"grep": found}
-    return Draft(value, f"{end - begin:,} of {content.size:,} bytes", suggest)
+    return Sketch(value, f"{end - begin:,} of {content.size:,} bytes", suggest)
 
 
 def _minified(content: Content) -> str:

@@ -1,10 +1,13 @@
 """Outlines: the definitions of source code and the headings of prose, with their line numbers."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from html import unescape
+from itertools import zip_longest
 
-from ._draft import fitting
 from ._pattern import BytesPattern, compile_bytes
+from ._sketch import fitting
 from .cut import Allowance
 
 ENTRY_MAX_CHARACTERS = 90
@@ -57,8 +60,7 @@ _DEFINITIONS: dict[str, str] = {
     ),
     "proto": r"[ \t]*(?:message|service|rpc|enum|struct|type|interface|input|union|extend)[ \t]+\w+",
     "style": r"[^\s@}/*][^\n{]*\{[ \t]*$|@media[^\n{]*",
-    "markup": r"[ \t]*<(?i:h[1-3]|title|head|body|main|section|article|form|table|script)\b[^\n]*",
-    "keys": r"\[[^\]\n]+\]|[A-Za-z_\"'][\w.\"' -]*:(?:[ \t]|$)|FROM[ \t]",
+    "keys": r"\[[^\]\n]+\]| {0,2}[A-Za-z_\"'][\w.\"' -]*:(?:[ \t]|$)|FROM[ \t]",
     "blocks": r"(?:resource|module|variable|data|output|provider|locals|terraform)\b[^\n]*\{",
     "tex": r"[ \t]*\\(?:part|chapter|section|subsection)\b|=+[ \t]+\S",
     "other": (
@@ -67,10 +69,18 @@ _DEFINITIONS: dict[str, str] = {
         r"|[\w.%/-]+[ \t]*:(?:[^=]|$)|\((?:defun|defn|define)\b"
     ),
     "markdown": r"#{1,6}[ \t]+\S|```|~~~",
-    "diff": r"diff --git |\+\+\+ |Index: |commit [0-9a-f]{7}",
 }
 _STATEMENTS = frozenset(b"if for while switch catch return else do with case throw new await".split())
 _PATTERNS: dict[str, BytesPattern] = {}
+_HEADING = compile_bytes(r"(?s)<(h[1-6]|title)\b[^>]{0,300}>(.{0,400}?)</(?:h[1-6]|title)\b", any_case=True)
+_TAG = re.compile(rb"<[^<>]*>")
+_CHANGED = compile_bytes(r"^(?:diff --(?:git|cc|combined) |Index: |commit [0-9a-f]{7})[^\n]*", every_line=True)
+_CHANGED_PLAIN = compile_bytes(r"^--- [^\n]*\n\+\+\+ [^\n]*", every_line=True)
+
+_FILE_MARK = re.compile(r"^(?:diff --\S+ (?:.* b/)?|Index: |\+\+\+ (?:b/)?)")
+
+_Found = tuple[int, int, str]
+"""Where something begins, its depth, and its text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,32 +99,64 @@ class Entry:
 
 
 def outline(text: bytes, family: str) -> list[Entry]:
-    """Find the definitions in source code of a family, or the headings if that is `markdown`, all over `text`."""
+    """Find the definitions in source code of a family, all over `text`.
+
+    Of `markdown` and `markup` the headings are found, of a `diff` its files, with the number of lines that each gains
+    and loses.
+    """
+    find = {"diff": _files, "markup": _headings}.get(family)
+    entries: list[Entry] = []
+    number, counted = 1, 0
+    for start, depth, said in find(text) if find is not None else _definitions(text, family):
+        number += text.count(b"\n", counted, start)
+        counted = start
+        short = said if len(said) <= ENTRY_MAX_CHARACTERS else said[: ENTRY_MAX_CHARACTERS - 1] + "…"
+        entries.append(Entry(number, depth, short))
+        if len(entries) > ENTRIES_MAX:
+            break
+    return entries
+
+
+def _definitions(text: bytes, family: str) -> Iterator[_Found]:
     pattern = _PATTERNS.get(family)
     if pattern is None:
         pattern = _PATTERNS[family] = compile_bytes(f"^(?:{_DEFINITIONS[family]})[^\\n]*", every_line=True)
-    entries: list[Entry] = []
-    number, counted, fenced = 1, 0, False
+    fenced = False
     for match in pattern.finditer(text):
         raw = match.group()
         if family == "markdown" and raw.startswith((b"```", b"~~~")):
             fenced = not fenced
         elif not fenced and raw.split(None, 1)[0].split(b"(")[0] not in _STATEMENTS:
-            number += text.count(b"\n", counted, match.start())
-            counted = match.start()
-            entries.append(_entry(number, raw, family))
-            if len(entries) > ENTRIES_MAX:
-                break
-    return entries
+            line = raw.decode("utf-8", "replace").expandtabs(4)
+            bare = line.strip()
+            if family == "markdown":
+                yield match.start(), len(bare) - len(bare.lstrip("#")), bare
+            else:
+                yield match.start(), len(line) - len(line.lstrip()), bare.rstrip(" {:=")
 
 
-def _entry(number: int, raw: bytes, family: str) -> Entry:
-    text = raw.decode("utf-8", "replace").expandtabs(4)
-    bare = text.strip()
-    depth = len(bare) - len(bare.lstrip("#")) if family == "markdown" else len(text) - len(text.lstrip())
-    if family not in ("markdown", "diff", "markup"):
-        bare = bare.rstrip(" {:=")
-    return Entry(number, depth, bare if len(bare) <= ENTRY_MAX_CHARACTERS else bare[: ENTRY_MAX_CHARACTERS - 1] + "…")
+def _headings(text: bytes) -> Iterator[_Found]:
+    """Find the title and the headings of markup, and write them as Markdown does."""
+    for match in _HEADING.finditer(text):
+        tag = match.group(1).decode().lower()
+        words = " ".join(unescape(_TAG.sub(b" ", match.group(2)).decode("utf-8", "replace")).split())
+        level = 1 if tag == "title" else int(tag[1])
+        if words:
+            yield match.start(), level, f"{'title:' if tag == 'title' else '#' * level} {words}"
+
+
+def _files(text: bytes) -> Iterator[_Found]:
+    """Find the commits and files of a diff, and count the lines that each file gains and loses."""
+    starts = list(_CHANGED.finditer(text)) or list(_CHANGED_PLAIN.finditer(text))
+    for match, behind in zip_longest(starts, starts[1:]):
+        start, end = match.start(), behind.start() if behind is not None else len(text)
+        line = match.group().decode("utf-8", "replace").rpartition("\n")[2].strip()
+        added = text.count(b"\n+", start, end) - (text.find(b"\n+++ ", start, end) >= 0)
+        removed = text.count(b"\n-", start, end) - (text.find(b"\n--- ", start, end) >= 0)
+        # A merge's lines are marked in several columns; binary files, renames and modes have no lines.
+        counted = (added or removed) and not line.startswith(("commit ", "diff --c"))
+        name = _FILE_MARK.sub("", line).partition("\t")[0]
+        yield start, 0, f"{name} +{added} -{removed}" if counted else name
 
 
 def shown(entries: Sequence[Entry], room: Allowance) -> list[str]:
@@ -170,8 +212,9 @@ def _group(head: Entry, inner: list[Entry], members: int) -> str:
 
 
 def _name(text: str) -> str:
-    """Return the name that a definition gives, or the words of a heading."""
+    """Return the name that a definition gives, a key with its value, or the words of a heading."""
     if text.startswith("#"):
         return text.lstrip("# ")[:40]
-    before = text.partition("(")[0].split()
-    return before[-1][:40] if before else text[:40]
+    before = text.partition("(")[0]
+    words = before.split()
+    return words[-1][:40] if words and ": " not in before else text[:40]

@@ -33,6 +33,8 @@ CANDIDATE_WORDS = (
 )
 """Whatever `severity` may grade holds one of these, in any case of letters; cheap to search for, and too broad."""
 
+_TOKEN_BYTES = 64
+
 ZEROS = (
     r"(?:errors?|exceptions?|fail(?:ed|ures?)?|warnings?|exit(?:ed with)?(?: code| status))(?:\(s\))?[\"']?\s?[:= ]\s?"
     r"[\"']?0\b|[ (\[\"']0[ \"':]{1,3}(?:[a-z]+ )?(?:error|exception|fail|warning)"
@@ -52,6 +54,7 @@ _NOTHING_BEHIND = re.compile(
     re.IGNORECASE,
 )
 _NAME_BEHIND = re.compile(rb"[A-Za-z0-9/]|[.-][a-z]")
+_ENCODED = re.compile(rb"(?=[A-Za-z/+]*[0-9])(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])[A-Za-z0-9+/]{40,}={0,2}")
 _NONZERO_BEHIND = re.compile(rb"[ :=]{1,3}-?[1-9]")
 
 
@@ -87,6 +90,15 @@ def _words(line: bytes) -> list[tuple[int, int, int]]:
     return found
 
 
+def _token(line: bytes, start: int, end: int) -> bytes:
+    """Return what stands between white space about a word, of a long one the part near to the word."""
+    before = line[max(0, start - _TOKEN_BYTES) : start].split()
+    behind = line[end : end + _TOKEN_BYTES].split()
+    left = before[-1] if before and not line[start - 1 : start].isspace() else b""
+    right = behind[0] if behind and not line[end : end + 1].isspace() else b""
+    return left + line[start:end] + right
+
+
 @lru_cache(maxsize=256)
 def _grade(named: bytes) -> int:
     return next(grade for grade, whole in _WHOLE.items() if whole.fullmatch(named))
@@ -95,8 +107,10 @@ def _grade(named: bytes) -> int:
 def _counts(line: bytes, start: int, end: int) -> bool:
     """Tell a word of a message from a part of a name, and from a count of nothing.
 
-    `ValueError` and `SSL_ERROR` count; `on_error`, `terror` and `no errors` do not.
+    `ValueError` and `SSL_ERROR` count; `on_error`, `terror`, `no errors` and what stands in base64 do not.
     """
+    if _ENCODED.fullmatch(_token(line, start, end)):
+        return False
     capital, shouted = line[start : start + 1].isupper(), line[start + 1 : start + 2].isupper()
     before = line[start - 1 : start] if start else b" "
     if before.isalnum() and (shouted or not capital):

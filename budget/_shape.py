@@ -1,12 +1,15 @@
 """The shape of JSON: keys, types, ranges and examples, merged over all values that stand in the same place."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import chain
+from math import isfinite, isnan
 from operator import itemgetter
 from typing import Any, cast
 
+from ._severity import severity
 from .clean import clean
 
 _DEEPEST = 24
@@ -26,6 +29,11 @@ _PROBED = 1000
 RARE_PERCENT = 1
 """A category with at most this share of the values stands out."""
 
+_RARE_ERROR_PERCENT = 10
+"""The same for one that tells of an error."""
+
+_DATE = re.compile(r"\d{4}-\d\d-\d\d(?:$|[T ]\d\d:\d\d)")
+
 
 @dataclass(slots=True)
 class Shape:
@@ -33,7 +41,8 @@ class Shape:
 
     Attributes:
         count: number of values.
-        scalars: by type name (`int`, `float`, `str`, `bool`, `null`): how many, and a phrase that describes them.
+        scalars: by type name (`int`, `float`, `str`, `bool`, `null`), NaN and infinities by their own: how many, a
+            phrase that describes them, and examples.
         rare: values of few kinds that occur seldom, as they are written in JSON, with their number.
         fields: of objects, by key.
         absent: keys of the objects that were not looked at.
@@ -124,6 +133,8 @@ def _scalars(shape: Shape, kind: type, values: list[Any]) -> None:
     if kind is type(None):
         shape.scalars["null"] = (len(values), "null", ())
         return
+    if kind is float and not (values := _finite(shape, values)):
+        return
     name = {str: "str", int: "int", float: "float", bool: "bool"}[kind]
     categories = _categories(values) if kind is not float else None
     if categories is not None and len(values) > len(categories):
@@ -131,16 +142,39 @@ def _scalars(shape: Shape, kind: type, values: list[Any]) -> None:
         shape.rare += _rare(categories, len(values))
         shape.scalars[name] = (len(values), name, shown)
     elif kind is str:
-        lengths = set(map(len, values)) if len(values) < _PROBED else (min(map(len, values)), max(map(len, values)))
-        low, high = min(lengths), max(lengths)
-        size = "" if high <= 24 else f"[{low:,}..{high:,}]" if low < high else f"[{high:,}]"
-        shape.scalars[name] = (len(values), f"str{size}", (_written(values[0]),))
+        shape.scalars[name] = (len(values), *_strings(values))
     elif kind is bool:
-        shape.scalars[name] = (len(values), "true" if values[0] else "false", ())
+        shape.scalars[name] = (len(values), "bool" if len(set(values)) > 1 else _written(values[0]), ())
     else:
         low, high = min(values), max(values)
         span = f"{name} {_written(low)}..{_written(high)}" if low != high else f"{name} {_written(low)}"
         shape.scalars[name] = (len(values), span, ())
+
+
+def _strings(values: list[str]) -> tuple[str, tuple[str, ...]]:
+    """Tell the lengths of long strings and an example, of dates the first and the last."""
+    lengths = set(map(len, values)) if len(values) < _PROBED else (min(map(len, values)), max(map(len, values)))
+    low, high = min(lengths), max(lengths)
+    if low == high and _DATE.match(values[0]):
+        first, last = min(values), max(values)
+        if first != last and _DATE.match(first) and _DATE.match(last):
+            return "str", (f"{_written(first)}..{_written(last)}",)
+    size = "" if high <= 24 else f"[{low:,}..{high:,}]" if low < high else f"[{high:,}]"
+    return f"str{size}", (_written(values[0]),)
+
+
+def _finite(shape: Shape, numbers: list[float]) -> list[float]:
+    """Count NaN and infinities by themselves, for no range holds them; returns the other numbers."""
+    finite = [number for number in numbers if isfinite(number)]
+    if len(finite) < len(numbers):
+        for name, count in Counter(name_of(number) for number in numbers if not isfinite(number)).items():
+            shape.scalars[name] = (count, f"{name} {count:,}×" if count < shape.count else name, ())
+    return finite
+
+
+def name_of(number: float) -> str:
+    """Name what JSON has no number for, as those write it who write it all the same: `NaN`, `Infinity`, `-Infinity`."""
+    return "NaN" if isnan(number) else "Infinity" if number > 0 else "-Infinity"
 
 
 def _categories(values: list[Any]) -> list[tuple[Any, int]] | None:
@@ -157,8 +191,12 @@ def _rare(categories: Iterable[tuple[Any, int]], total: int) -> list[tuple[str, 
     return [
         (str(value), count)
         for value, count in categories
-        if isinstance(value, str) and value and len(value) <= 80 and 100 * count <= RARE_PERCENT * total
+        if isinstance(value, str) and value and len(value) <= 80 and 100 * count <= _rare_percent(value) * total
     ]
+
+
+def _rare_percent(value: str) -> int:
+    return _RARE_ERROR_PERCENT if severity(value.encode("utf-8", "replace")) else RARE_PERCENT
 
 
 def _written(value: object) -> str:

@@ -1,9 +1,10 @@
 """Writes a shape so that a model reads it at a glance: nested like the data, with types for values."""
 
 from dataclasses import dataclass
+from math import isfinite
 from typing import cast
 
-from ._shape import Shape
+from ._shape import Shape, name_of
 from .clean import clean
 
 
@@ -127,6 +128,8 @@ def trimmed(value: object, detail: Detail, depth: int | None = None) -> object:
         return _trimmed_list(cast("list[object]", value), detail, depth)
     if isinstance(value, int) and len(text := str(value)) > 40:
         return f"{text[:16]}… ({len(text)} digits)"
+    if isinstance(value, float) and not isfinite(value):
+        return name_of(value)
     return value
 
 
@@ -141,5 +144,6 @@ def _trimmed_list(value: list[object], detail: Detail, depth: int) -> object:
     if depth <= 0:
         return f"list of {len(value):,}" if value else value
     most = max(1, detail.keys // 8)
+    most += len(value) == most + 1
     shown = [trimmed(item, detail, depth - 1) for item in value[:most]]
     return shown + ([f"… {len(value) - most:,} more"] if len(value) > most else [])

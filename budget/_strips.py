@@ -5,11 +5,12 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Any
 
-from . import cut, tokens
-from ._draft import decoded, dumps, encoded_size
+from . import cut
+from ._sketch import decoded, encoded_size
 from .clean import utf8
 from .content import Content
 from .cut import Allowance
+from .form import cost
 
 WINDOW_BYTES = 128 << 10
 """Read at each end; no preview shows more than a fraction of it."""
@@ -160,8 +161,8 @@ def _assemble_entries(
             entry = _cut_line(line, named, spent)
         elif line.times > 1:
             entry = named | {"text": entry}
-        form = dumps(entry)
-        left = Allowance(left.tokens - tokens.count(form) - 1, left.bytes - len(form.encode()) - 1)
+        taken = cost(entry)
+        left = Allowance(left.tokens - taken.tokens - 1, left.bytes - taken.bytes - 1)
         if left.tokens < 0 or left.bytes < 0 or entry == {}:
             break
         shown.append(entry)

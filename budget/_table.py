@@ -8,13 +8,14 @@ from itertools import zip_longest
 from typing import Any
 
 from . import _strips
-from ._draft import Draft, Render, decoded, fitting, less, plural, share
 from ._sampled import sampled_lines
 from ._shape import describe
 from ._shape_text import Detail, scalars
+from ._sketch import Render, Sketch, decoded, fitting, plural, share
 from .clean import clean
 from .content import Content
 from .cut import Allowance
+from .form import cost, less
 
 WHOLE_MAX_BYTES = 16 << 20
 """Larger tables are judged by a sample; the preview says so."""
@@ -24,6 +25,7 @@ _TERSE = Detail(keys=1, depth=1, examples=0, characters=20)
 _HEAD_LINES = 8
 _TAIL_LINES = 4
 _PROBED = 50
+_ENDS = {"head": "", "omitted": "lines 10000-1000000", "tail": ""}
 
 
 def plan(content: Content, delimiter: str, lines: int | None) -> Render | str:
@@ -46,10 +48,10 @@ def plan(content: Content, delimiter: str, lines: int | None) -> Render | str:
     terse = [column.written(_TERSE) for column in columns]
     rare = next((column.rare for column in columns if column.rare), "")
 
-    def render(allowance: Allowance) -> Draft:
-        room = less(allowance, facts | {"columns": "", "head": "", "omitted": "lines 10000-1000000", "tail": ""})
+    def render(allowance: Allowance) -> Sketch:
+        room = less(allowance, cost(facts | {"columns": ""} | _ENDS))
         value = facts | {"columns": _fitted(full, terse, share(room, 55))}
-        room = less(allowance, value | {"head": "", "omitted": "lines 10000-1000000", "tail": ""})
+        room = less(allowance, cost(value | _ENDS))
         head = _strips.first_lines(content, share(room, 65), _HEAD_LINES)
         tail = _strips.last_lines(content, share(room, 35), _TAIL_LINES, lines, head.size)
         value["head"] = head.shown
@@ -64,7 +66,7 @@ def plan(content: Content, delimiter: str, lines: int | None) -> Render | str:
         if lines is not None and last is not None:
             left_out = f"{last - first + 1:,} of {plural(lines, 'line')}"
         suggest = {"lines": f"{first}-{first + 99 if last is None else min(last, first + 99)}"}
-        return Draft(value, left_out, {"grep": re.escape(rare).replace("\\ ", " ")} if rare else suggest)
+        return Sketch(value, left_out, {"grep": re.escape(rare).replace("\\ ", " ")} if rare else suggest)
 
     return render
 

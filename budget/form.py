@@ -27,7 +27,7 @@ def within(value: object, allowance: Allowance) -> bool:
     """Tell whether a value's JSON form is within both ceilings."""
     text = dumps(value)
     size = len(text.encode())
-    # A byte is never more than a token: what is small enough needs no counting.
+    # There are never more tokens than bytes: what is small enough needs no counting.
     return size <= allowance.bytes and (size <= allowance.tokens or tokens.fits(text, allowance.tokens))
 
 

@@ -67,6 +67,21 @@ _STAMP = re.compile(
     r"|(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL|CRITICAL|[IWEF]\d{4} \d\d:\d\d)\b|\d{10}(?:\.\d+)?\s"
     r"|\S+ \S+ \S+ \[\d\d/[A-Z][a-z]{2}/\d{4}:|\s{0,8}\d+\.\d{3,6}\]\s)"
 )
+_CODE = {
+    family: re.compile(begins)
+    for family, begins in (
+        ("python", r"(?:from [\w.]+ import |import [\w.]+(?: as \w+)?$|(?:async )?def \w+\(|class \w+[(:]|@\w[\w.]*(?:\(|$))"),
+        ("go", r"(?:package \w+$|import \($|func (?:\(|\w+\()|type \w+ (?:struct|interface) \{)"),
+        ("rust", r"(?:use [\w:]+(?:::[{\w*]|;)|(?:pub(?:\(\w+\))? )?(?:fn|impl|struct|enum|mod|trait)\b.*[{;]$|#\[\w+)"),
+        ("c", r"(?:#\s?(?:include [<\"]|define \w|ifn?def \w|endif\b)|(?:static|typedef|struct|namespace|template)\b)"),
+        ("java", r"(?:package [\w.]+;|import (?:static )?[\w.*]+;|(?:public|abstract|final) .*\bclass\b)"),
+        ("script", r"(?:import .* from [\"']|(?:export |async )*(?:function|const|let|class)\b.*(?:[{(=;]|=>)|\w.* = require\()"),
+    )
+}
+_CODE_LEAST_LINES = 3
+_CODE_ONE_IN = 100
+"""Source code begins a definition in one of so many lines, or more often."""
+
 _HEADING = re.compile(r"^#{1,6} \S", re.MULTILINE)
 _NOT_IN_TEXT = bytes(set(range(32)) - {7, 8, 9, 10, 12, 13, 27}) + b"\x7f"
 
@@ -107,7 +122,11 @@ def decide(size: int, head: bytes, tail: bytes, name: str = "", kind: str | None
         return Kind(kind, _delimiter(kind, head))
     if named.name == "csv":
         return Kind("csv", _delimiter("csv", head) or named.detail)
-    return named if named.name else _by_content(size, head, tail)
+    if named.name not in {"", "text"}:
+        return named
+    # A name like `out.txt` says little: such files hold logs, tables and patches too.
+    found = _by_content(size, head, tail)
+    return named if found.name == named.name else found
 
 
 def invalid_sequences(text: bytes) -> int:
@@ -117,10 +136,17 @@ def invalid_sequences(text: bytes) -> int:
 
 
 def _is_text(head: bytes) -> bool:
-    if head.count(0) * 100 > len(head) or (head.count(0) and len(head) < 100):
+    zeros = head.count(0)
+    if zeros and 2 * zeros < len(head) and _is_clean(head.replace(b"\0", b"")):
+        return True  # items that NUL separates, as of `find -print0`
+    if zeros * 100 > len(head) or (zeros and len(head) < 100):
         return False
     odd = len(head) - len(head.translate(None, _NOT_IN_TEXT))
     return 10 * (odd + invalid_sequences(head)) <= len(head)
+
+
+def _is_clean(text: bytes) -> bool:
+    return len(text) == len(text.translate(None, _NOT_IN_TEXT)) and not invalid_sequences(text)
 
 
 def _utf16(head: bytes) -> str:
@@ -163,6 +189,8 @@ def _by_content(size: int, head: bytes, tail: bytes) -> Kind:
         return Kind(structured)
     if text.startswith(("diff --git ", "--- a/", "Index: ")) or _is_commit(text):
         return Kind("diff")
+    if family := _code_family(full):
+        return Kind("source", family)
     if re.match(r"\s*<(?:!doctype html|html|\?xml|svg)\b", text[:300], re.IGNORECASE):
         return Kind("source", "markup")
     if full and 10 * sum(1 for line in full[:60] if _STAMP.match(line)) >= 3 * len(full[:60]):
@@ -178,6 +206,13 @@ def _by_content(size: int, head: bytes, tail: bytes) -> Kind:
     ):
         return Kind("lines")
     return Kind("text")
+
+
+def _code_family(lines: list[str]) -> str:
+    """Tell source code that came without its name by the lines that only its language begins so."""
+    counts = {family: sum(1 for line in lines if begins.match(line)) for family, begins in _CODE.items()}
+    family = max(counts, key=lambda family: counts[family])
+    return family if counts[family] >= max(_CODE_LEAST_LINES, len(lines) // _CODE_ONE_IN) else ""
 
 
 def _is_commit(text: str) -> bool:

@@ -6,8 +6,9 @@ from functools import cached_property
 from typing import Any
 
 from . import _binary, _json, _lines, _table, cut, kinds
-from ._draft import Draft, Render, plural, share, within
+from ._sketch import Render, Sketch, plural, share
 from .content import Content
+from .form import within
 from .notable import Notables
 
 _ENOUGH_TOKENS = {"log": 1000, "lines": 800, "json": 850, "jsonl": 850, "csv": 800, "binary": 500}
@@ -28,12 +29,10 @@ class Hint:
     Attributes:
         name: a file name or URL path; its suffix says what the content is.
         kind: the kind itself when the tool knows it, such as `markdown`; None to find out.
-        title: what a person would call the content.
     """
 
     name: str = ""
     kind: str | None = None
-    title: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,20 +101,20 @@ class Look:
         enough = _ENOUGH_TOKENS_OTHERWISE if small else _ENOUGH_TOKENS.get(self._kind.name, _ENOUGH_TOKENS_OTHERWISE)
         room = cut.Allowance(min(allowance.tokens, enough), min(allowance.bytes, enough * _BYTES_PER_TOKEN))
         for percent in _SHRINKING_PERCENT:
-            draft = self._render(share(room, percent))
-            if within(draft.value, allowance):
-                return self._preview(draft)
+            sketch = self._render(share(room, percent))
+            if within(sketch.value, allowance):
+                return self._preview(sketch)
         everything = f"all {plural(self._content.size, 'byte')}"
-        return self._preview(Draft({}, everything, {"bytes": "0-4095"}))
+        return self._preview(Sketch({}, everything, {"bytes": "0-4095"}))
 
-    def _preview(self, draft: Draft) -> Preview:
-        return Preview(self._kind.name, draft.value, draft.complete, draft.left_out, draft.suggest)
+    def _preview(self, sketch: Sketch) -> Preview:
+        return Preview(self._kind.name, sketch.value, sketch.complete, sketch.left_out, sketch.suggest)
 
     @cached_property
     def _render(self) -> Render:
         content, kind = self._content, self._kind
         if kind.name == "empty":
-            return lambda _: Draft({}, complete=True)
+            return lambda _: Sketch({}, complete=True)
         if kind.encoding != "utf-8":
             return _converted(content, kind.encoding)
         if kind.name == "binary":
@@ -155,13 +154,12 @@ class Look:
         scope = "" if everything else f" in the first {len(self._head) >> 10} KiB"
         remark = {"not_utf8": f"{plural(invalid, 'invalid sequence')}{scope}, shown as U+FFFD"}
 
-        def render(allowance: cut.Allowance) -> Draft:
+        def render(allowance: cut.Allowance) -> Sketch:
             if everything and within(value := remark | {"text": self._head.decode("utf-8", "replace")}, allowance):
-                return Draft(
-                    value, f"the bytes of {plural(invalid, 'sequence')} that are not UTF-8", {"bytes": "0-4095"}
-                )
-            draft = plan(cut.Allowance(allowance.tokens - 30, allowance.bytes - 100))
-            return Draft(remark | draft.value, draft.left_out, draft.suggest)
+                left_out = f"the bytes of {plural(invalid, 'sequence')} that are not UTF-8"
+                return Sketch(value, left_out, {"bytes": _about_first_invalid(self._head)})
+            sketch = plan(cut.Allowance(allowance.tokens - 30, allowance.bytes - 100))
+            return Sketch(remark | sketch.value, sketch.left_out, sketch.suggest)
 
         return render
 
@@ -175,6 +173,15 @@ def preview(content: Content, known: Known, hint: Hint, allowance: cut.Allowance
     look = Look(content, known, hint)
     text = look.whole(allowance)
     return look.part(allowance) if text is None else Preview(look.kind, text, complete=True)
+
+
+def _about_first_invalid(text: bytes) -> str:
+    """Return a small range of bytes about the first that is not UTF-8."""
+    try:
+        text.decode()
+    except UnicodeDecodeError as error:
+        return f"{max(0, error.start - 32)}-{min(len(text), error.start + 32) - 1}"
+    return f"0-{len(text) - 1}"
 
 
 class _Converted:
@@ -197,10 +204,10 @@ def _converted(content: Content, encoding: str) -> Render:
     if content.size > len(raw):
         remark["note"] = f"of the first {len(raw) >> 20} MiB"
 
-    def render(allowance: cut.Allowance) -> Draft:
+    def render(allowance: cut.Allowance) -> Sketch:
         if content.size == len(raw) and within(value := remark | {"text": text}, allowance):
-            return Draft(value, complete=True)
-        draft = plan(cut.Allowance(allowance.tokens - 30, allowance.bytes - 100))
-        return Draft(remark | draft.value, draft.left_out, draft.suggest)
+            return Sketch(value, complete=True)
+        sketch = plan(cut.Allowance(allowance.tokens - 30, allowance.bytes - 100))
+        return Sketch(remark | sketch.value, sketch.left_out, sketch.suggest)
 
     return render

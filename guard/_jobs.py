@@ -266,7 +266,7 @@ class Jobs:
         """Start a command; see `Commands.start`."""
         if order.script is not None:
             raise BursarError(
-                "command_too_long", "Windows cannot be given a script this way", "write it to a file and run that"
+                "command_too_long", "Windows cannot be given a script this way", "Write it to a file and run that"
             )
         output = os.dup(order.output)
         try:
@@ -285,15 +285,15 @@ class Jobs:
 
 def _failure(error: OSError | ValueError, order: Order) -> BursarError:
     if isinstance(error, ValueError):
-        return BursarError("bad_command", f"the command cannot be passed on: {error}", "leave NUL characters out")
+        return BursarError("bad_command", f"the command cannot be passed on: {error}", "Leave NUL characters out")
     if not order.cwd.is_dir():
-        return BursarError("bad_directory", f"{order.cwd} is no directory", "check `cwd`")
+        return BursarError("bad_directory", f"{order.cwd} is no directory", "Check `cwd`")
     if isinstance(error, FileNotFoundError):
-        return BursarError("no_such_program", "the program to run does not exist", "check its path")
-    return BursarError("command_not_started", f"the system did not start the command: {error}", "check the command")
+        return BursarError("no_such_program", "the program to run does not exist", "Check its path")
+    return BursarError("command_not_started", f"the system did not start the command: {error}", "Check the command")
 
 
 def _input_closed() -> BursarError:
     return BursarError(
-        "input_closed", "the command reads no input any more", "start it again with background=true to send it input"
+        "input_closed", "the command reads no input any more", "Start it again with background=true to send it input"
     )

@@ -17,6 +17,7 @@ import anyio
 
 from ..errors import BursarError
 from .commands import Exit, Order
+from .environment import helper_environment
 
 if sys.platform == "win32":
     raise ImportError("Windows has job objects instead")
@@ -27,6 +28,12 @@ _BOOT = "import sys; sys.path.append(sys.argv[3]); from zygote.zygote import mai
 _OVERDUE_S = 6.0
 """Longer than a keeper ever takes, after the grace, to end a command: it must have been stopped or killed itself."""
 
+
+_WAKE_S = 0.1
+"""After a time-out, a keeper that has not said so was perhaps stopped; to let go on one that was not does nothing."""
+
+_LATE_S = 1.0
+"""Nearly every command has begun by then, unless it stopped its keeper before that could say so."""
 
 _START_S = 30.0
 """A command that has not begun by then never will: its directory, say, is on a server that does not answer."""
@@ -52,7 +59,7 @@ class _Zygote:
                 stdout=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
                 cwd="/",
-                env={},
+                env=helper_environment(),
                 start_new_session=True,
             )
         ours.setblocking(False)
@@ -66,6 +73,10 @@ class _Zygote:
         """
         self._send(b"F00000000", descriptors)
 
+    def wake_keeper(self, pid: int) -> None:
+        """Have it let a keeper go on that its command may have stopped."""
+        self._send(b"C%08d" % pid, [])
+
     def end_keeper(self, pid: int) -> None:
         """Have it kill a keeper that does not answer, and what that one kept."""
         self._send(b"K%08d" % pid, [])
@@ -78,14 +89,14 @@ class _Zygote:
                 socket.send_fds(self._orders, [message], descriptors)
             except BlockingIOError:
                 raise BursarError(
-                    "busy", "too many commands are being started at the same time", "try again in a second"
+                    "busy", "too many commands are being started at the same time", "Try again in a second"
                 ) from None
             except (BrokenPipeError, ConnectionResetError):
                 self.close()
             else:
                 return
         raise BursarError(
-            "command_not_started", "the helper process that starts commands does not run", "restart the server"
+            "command_not_started", "the helper process that starts commands does not run", "Restart the server"
         )
 
     def close(self) -> None:
@@ -117,7 +128,7 @@ class _KeptCommand:
         self._begun = asyncio.Event()
         self._ended = asyncio.Event()
         self._roomy = asyncio.Event()
-        self._overdue: asyncio.TimerHandle | None = None
+        self._timers: list[asyncio.TimerHandle] = []
         self._started_at = self._loop.time()
 
     async def begin(self, order: Order) -> None:
@@ -127,13 +138,22 @@ class _KeptCommand:
             BursarError: it could not be started.
         """
         self._loop.add_reader(self._control, self._hear)
-        self._overdue = self._loop.call_later(
-            order.limits.timeout_s + order.limits.grace_s + _OVERDUE_S, self._end_keeper
-        )
-        await self._loop.sock_sendall(self._control, _encode(order))
+        limits = order.limits
+        self._timers = [
+            self._loop.call_later(_LATE_S, self._wake_keeper),
+            self._loop.call_later(limits.timeout_s + _WAKE_S, self._wake_keeper),
+            self._loop.call_later(limits.timeout_s + limits.grace_s + _OVERDUE_S, self._end_keeper),
+        ]
+        with suppress(BrokenPipeError, ConnectionResetError):  # `_hear` notes that there is no keeper
+            await self._loop.sock_sendall(self._control, _encode(order))
         with anyio.move_on_after(_START_S):
             await self._begun.wait()
         if not self._begun.is_set():
+            self.failure = BursarError(
+                "command_not_started",
+                f"the command did not begin within {_START_S:g} s",
+                "See whether its directory can be reached",
+            )
             self._end_keeper()
             self._lose()
         if self.failure is not None:
@@ -154,6 +174,7 @@ class _KeptCommand:
         if self.exit is None:
             with suppress(OSError):
                 self._control.send(b"stop %f\n" % grace_s)
+            self._wake_keeper()
         if await self.wait(grace_s + _OVERDUE_S) is None:
             self._end_keeper()
         return await self.wait(_OVERDUE_S) or self._lose()
@@ -221,16 +242,30 @@ class _KeptCommand:
             number = told.pop("signal")
             self._finish(Exit(**told, signal=_signal_name(number)))
 
+    def _wake_keeper(self) -> None:
+        """Have the keeper go on if its command stopped it."""
+        if self.exit is None and self._keeper:
+            with suppress(BursarError, OSError):
+                self._zygote.wake_keeper(self._keeper)
+
     def _end_keeper(self) -> None:
-        if self.exit is None:
+        """Have the keeper killed; where that cannot be asked for, let go of it, so that it ends by itself."""
+        if self.exit is not None:
+            return
+        try:
             self._zygote.end_keeper(self._keeper)
+        except (BursarError, OSError):
+            self._lose()
 
     def _lose(self) -> Exit:
-        """Note that the keeper is gone without a word; what it kept is the zygote's to kill."""
+        """Note that the keeper is gone without a word; what it kept is the zygote's to kill.
+
+        Once there was a keeper, the command may have run: it can end its keeper before that says that it has started.
+        """
         took_s = self._loop.time() - self._started_at
-        if self.pid == 0 and self.failure is None:
+        if self._keeper == 0 and self.failure is None:
             self.failure = BursarError(
-                "command_not_started", "the helper process that was to start the command has gone", "call again"
+                "command_not_started", "the helper process that was to start the command has gone", "Call again"
             )
         ended = "stopped" if self._stopping else "lost"
         return self._finish(Exit(ended, None, "SIGKILL", 0, 0, took_s, 0.0, 0))
@@ -239,8 +274,8 @@ class _KeptCommand:
         if self.exit is not None:
             return self.exit
         self.exit = outcome
-        if self._overdue is not None:
-            self._overdue.cancel()
+        for timer in self._timers:
+            timer.cancel()
         if not self._loop.is_closed():
             self._loop.remove_reader(self._control)
         self.close_stdin()
@@ -328,7 +363,7 @@ def _text(value: str | bytes) -> str:
 
 def _bad_command(what: str) -> BursarError:
     return BursarError(
-        "bad_command", f"the command {what}, which no program can be given", "write it to a file, or leave it out"
+        "bad_command", f"the command {what}, which no program can be given", "Write it to a file, or leave it out"
     )
 
 
@@ -368,19 +403,18 @@ def _spool(data: bytes, theirs: ExitStack) -> int:
 def _failure(step: str, number: int) -> BursarError:
     why = os.strerror(number)
     if step == "cwd":
-        return BursarError("bad_directory", f"the command could not start in its directory: {why}", "check `cwd`")
+        return BursarError("bad_directory", f"the command could not start in its directory: {why}", "Check `cwd`")
     if number == errno.ENOENT:
-        return BursarError("no_such_program", "the program to run does not exist", "check its path")
+        return BursarError("no_such_program", "the program to run does not exist", "Check its path")
     if number == errno.E2BIG:
-        return BursarError(
-            "command_too_long", "the arguments and the environment are longer than the system takes", "use a file"
-        )
-    return BursarError("command_not_started", f"the system did not start the command: {why}", "check the command")
+        message = "the arguments and the environment are longer than the system takes"
+        return BursarError("command_too_long", message, "Put them into a file")
+    return BursarError("command_not_started", f"the system did not start the command: {why}", "Check the command")
 
 
 def _input_closed() -> BursarError:
     return BursarError(
-        "input_closed", "the command reads no input any more", "start it again with background=true to send it input"
+        "input_closed", "the command reads no input any more", "Start it again with background=true to send it input"
     )
 
 

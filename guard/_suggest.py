@@ -3,13 +3,18 @@
 import difflib
 import os
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from heapq import nlargest
+from operator import add
 from typing import NamedTuple
 
 from .names import written
 
 LOOKED_AT = 5_000
-"""Names in a directory that are compared; more would make an error slow."""
+"""Names in a directory that are looked at; more would make an error slow."""
+
+COMPARED = 200
+"""Of them, how many are compared letter by letter: those that share most pairs of letters with what was asked for."""
 
 OFFERED = 3
 """Names that an error offers."""
@@ -52,4 +57,21 @@ def _close(missing: str, names: list[str]) -> list[str]:
     if same:
         return same[:OFFERED]
     forms = {form: name for name, form in plain.items()}
-    return [forms[form] for form in difflib.get_close_matches(wanted[:255], forms, n=OFFERED, cutoff=0.6)]
+    wanted = wanted[:255]
+    likely = forms if len(forms) <= COMPARED else _likely(wanted, forms)
+    return [forms[form] for form in difflib.get_close_matches(wanted, likely, n=OFFERED, cutoff=0.6)]
+
+
+def _likely(wanted: str, forms: Iterable[str]) -> list[str]:
+    """Return the most likely of many names by a measure that takes a microsecond or two, where difflib takes 50."""
+    pairs = _pairs(wanted)
+
+    def likeness(form: str) -> float:
+        own = _pairs(form)
+        return len(pairs & own) / (len(pairs) + len(own) or 1)
+
+    return nlargest(COMPARED, forms, likeness)
+
+
+def _pairs(text: str) -> set[str]:
+    return set(map(add, text, text[1:]))

@@ -69,12 +69,16 @@ class CreatedFile:
             BursarError: exists, or whatever keeps the system from doing it.
         """
         try:
-            os.close(self._descriptor)
-            self._descriptor = -1
+            self._close()
             self._name_it()
         except OSError as error:
             raise self._refusal(error) from error
         self._own = ""
+
+    def _close(self) -> None:
+        descriptor, self._descriptor = self._descriptor, -1  # also if it fails: the number may be another's by then
+        if descriptor >= 0:
+            os.close(descriptor)
 
     def _name_it(self) -> None:
         place = self._directory.by_descriptor
@@ -136,14 +140,15 @@ class CreatedFile:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-            self._descriptor = -1
-        if self._own:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(self._at(self._own), dir_fd=self._directory.by_descriptor)
-            self._own = ""
-        self._directory.close()
+        try:
+            with contextlib.suppress(OSError):  # what was not committed is not missed
+                self._close()
+            if self._own:
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(self._at(self._own), dir_fd=self._directory.by_descriptor)
+                self._own = ""
+        finally:
+            self._directory.close()
 
 
 def split(path: str) -> tuple[str, str]:

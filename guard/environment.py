@@ -59,6 +59,16 @@ ALLOWED_ON_WINDOWS = (
 )
 """Without these most programs of Windows do not start, or do not find their files."""
 
+FOR_LOADING = (
+    "PATH",
+    "LD_LIBRARY_PATH",
+    "DYLD_LIBRARY_PATH",
+    "DYLD_FALLBACK_LIBRARY_PATH",
+    "DYLD_FRAMEWORK_PATH",
+    "DYLD_FALLBACK_FRAMEWORK_PATH",
+)
+"""Without these some builds of Python do not start: our own helper processes get them, commands do not."""
+
 FIXED = {
     # The output is a file: no colours, no cursor movements.
     "TERM": "dumb",
@@ -74,6 +84,11 @@ FIXED = {
 """What every command is told about where it runs."""
 
 _DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+def helper_environment(more: Iterable[str] = ()) -> dict[str, str]:
+    """Build the environment of a Python process of our own: what it needs to start, and what `more` names."""
+    return {name: os.environ[name] for name in (*FOR_LOADING, *more) if name in os.environ}
 
 
 def command_environment(pass_env: Iterable[str] = (), source: Mapping[str, str] | None = None) -> dict[str, str]:

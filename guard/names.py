@@ -1,7 +1,7 @@
 r"""How the names of files are written for a reader and understood again.
 
 A name is bytes on POSIX. What is valid UTF-8 and harmless is shown as it is; each byte of anything else (not UTF-8, a
-control character, a line break, a character that reverses the direction of text) is shown as `\xff`, and so is the
+control character, a line break, a character that hides or reverses text) is shown as `\xff`, and so is the
 backslash of a name that would otherwise look like that. So every name has exactly one written form, one line long.
 """
 
@@ -10,7 +10,8 @@ import re
 import unicodedata
 
 _UNSAFE = re.compile(
-    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]|\\\\(?=x[0-9a-f]{2})"
+    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u206f\ufeff\ufff9-\ufffb"
+    "\U000e0000-\U000e007f\ud800-\udfff]|\\\\(?=x[0-9a-f]{2})"
 )
 _ESCAPE = re.compile(rb"\\x([0-9a-f]{2})")
 
@@ -30,6 +31,14 @@ def written(name: str) -> str:
     if name.isascii() and name.isprintable() and "\\" not in name:
         return name
     return _UNSAFE.sub(_escape, name)
+
+
+def rewritten(text: str) -> str:
+    """Return a name or path that a caller wrote, as `written` writes the one that is most likely meant."""
+    try:
+        return written(readings(text)[0])
+    except UnicodeEncodeError:
+        return written(text)
 
 
 def readings(text: str) -> list[str]:

@@ -15,7 +15,7 @@ from ..errors import BursarError
 from . import _handles
 from ._suggest import Shelf, suggestion
 from .created import CreatedFile, split
-from .names import readings, written
+from .names import readings, rewritten, written
 from .opened import OpenedDirectory, OpenedFile
 
 SHOWN_CHARACTERS = 200
@@ -24,8 +24,10 @@ SHOWN_CHARACTERS = 200
 LONGEST_PATH = 32_767
 """Characters; Windows takes no more, the others less."""
 
-TWINS_LOOKED_AT = 200_000
-"""Files in the closed directories that are compared with a file that has several names."""
+_TWINLESS_KEPT = 4096
+"""Files with several names that are known to have none in a closed directory."""
+
+_Twinless = dict[tuple[int, int, int, tuple[str, ...]], None]
 
 
 class Workspace:
@@ -35,7 +37,7 @@ class Workspace:
         roots: real paths; relative paths start from the first.
     """
 
-    __slots__ = ("_closed", "_opened", "_roots", "roots")
+    __slots__ = ("_closed", "_opened", "_roots", "_twinless", "roots")
 
     def __init__(self, roots: Sequence[Path], closed: Sequence[Path] = (), opened: Sequence[Path] = ()) -> None:
         """Take the roots, the closed directories (they win over roots) and the opened ones (they win over closed)."""
@@ -44,6 +46,7 @@ class Workspace:
         self._roots = tuple(_handles.real_path(root.expanduser()) for root in roots)
         self._closed = tuple(_handles.real_path(place.expanduser()) for place in closed)
         self._opened = tuple(_handles.real_path(place.expanduser()) for place in opened)
+        self._twinless: _Twinless = {}
         self.roots = tuple(Path(root) for root in self._roots)
 
     def opening(self, session_directory: Path) -> "Workspace":
@@ -53,13 +56,14 @@ class Workspace:
     def _with(self, opened: tuple[str, ...]) -> "Workspace":
         other = object.__new__(Workspace)
         other.roots, other._roots, other._closed, other._opened = self.roots, self._roots, self._closed, opened
+        other._twinless = self._twinless
         return other
 
     def open(self, path: str) -> OpenedFile:
         r"""Open a regular file for reading.
 
-        It costs some microseconds; with a file that has several names, as long as it takes to list the closed
-        directories (see `is_quick`).
+        It costs some microseconds; the first time with a file that has several names, as long as it takes to list the
+        closed directories (see `is_quick`).
 
         Args:
             path: absolute, or relative to the first root; `~` is the home directory; a byte that is no UTF-8 is `\xff`.
@@ -74,7 +78,7 @@ class Workspace:
                 raise BursarError("is_directory", f"{_shown(path)} is a directory", fix)
             if not stat.S_ISREG(status.st_mode):
                 raise _not_a_file(path, status)
-            if status.st_nlink > 1 and self._is_twin_of_closed(path, status):
+            if status.st_nlink > 1 and self._is_twin_of_closed(status):
                 raise _never_existed(path)
             try:
                 opened = _handles.reopen(descriptor, real, _handles.READ_FILE)
@@ -125,14 +129,18 @@ class Workspace:
                 bad_path, cannot_create.
         """
         place, name = split(path)
-        return CreatedFile(self._with(()).directory(place), readings(name)[0], overwrite=overwrite)
+        name = _meanings(path, name)[0]
+        return CreatedFile(self._with(()).directory(place), name, overwrite=overwrite)
 
     def is_quick(self, path: str, limit_bytes: int) -> bool:
-        """Guess, without opening it, whether opening and reading a file of `limit_bytes` is too short for a thread."""
+        """Guess, without opening it, whether opening and reading a file of `limit_bytes` is too short for a thread.
+
+        It is not where nothing can be opened: for a name that does not exist, a similar one is looked for.
+        """
         try:
             status = os.stat(self._whole(path))  # noqa: PTH116 - text that may not be a path
         except (OSError, ValueError):
-            return True
+            return False
         return status.st_size <= limit_bytes and (status.st_nlink <= 1 or not self._closed)
 
     def _whole(self, text: str) -> str:
@@ -143,11 +151,7 @@ class Workspace:
         if not path or "\0" in path:
             what = "the path is empty" if not path else f"the path {_shown(path)} has a NUL character"
             raise BursarError("bad_path", what, "Name a file or directory, such as README.md")
-        try:
-            meanings = readings(path)
-        except UnicodeEncodeError as error:
-            fix = r"Write each byte of the name that is not UTF-8 as \xff, as directory_tree shows it"
-            raise BursarError("bad_path", f"the path {_shown(path)} has a character no path can have", fix) from error
+        meanings = _meanings(path, path)
         if len(path) > LONGEST_PATH:
             raise _too_long(path)
         failure: OSError = FileNotFoundError()
@@ -206,8 +210,11 @@ class Workspace:
             return _not_a_file(path, None)
         match error.errno:
             case errno.ENOENT | errno.ENOTDIR:
-                shelf = Shelf(real, self._list)
-                return BursarError("not_found", _never_existed(path).message, suggestion(shelf))
+                message = _never_existed(path).message
+                if self._is_link(path, whole):
+                    message = f"{_shown(path)} is a link to '{written(real)}', which does not exist"
+                fix = self._in_another_root(path) or suggestion(Shelf(real, self._list))
+                return BursarError("not_found", message, fix)
             case errno.EACCES | errno.EPERM:
                 fix = "Ask the user to grant the permission, or use another path"
                 return BursarError("permission_denied", f"the server's user may not open {_shown(path)}", fix)
@@ -219,6 +226,36 @@ class Workspace:
             case _:
                 message = f"{_shown(path)} cannot be opened: {os.strerror(error.errno or errno.EIO)}"
                 return BursarError("cannot_open", message, "Try again, or use another path")
+
+    def _is_link(self, path: str, whole: str) -> bool:
+        """Tell whether a path ends in a link that this caller may see."""
+        place, name = os.path.split(whole)
+        try:
+            link = os.path.join(os.path.realpath(place), name)  # noqa: PTH118
+            self._admit(path, link)
+        except (BursarError, OSError):
+            return False
+        return os.path.islink(link)  # noqa: PTH114
+
+    def _in_another_root(self, path: str) -> str:
+        """Propose what a relative path names in another root than the first."""
+        meant = readings(path)[0]
+        if meant.startswith("~") or os.path.isabs(meant):  # noqa: PTH117
+            return ""
+        for root in self._roots[1:]:
+            whole = os.path.join(root, meant)  # noqa: PTH118
+            try:
+                descriptor = _handles.pin(whole)
+            except OSError:
+                continue
+            try:
+                self._admit(path, _handles.place(descriptor))
+            except (BursarError, OSError):
+                continue
+            finally:
+                os.close(descriptor)
+            return f"Did you mean '{written(whole)}'"
+        return ""
 
     def _list(self, place: str, limit: int) -> list[str] | None:
         """Return up to `limit` names in a directory, None if it is none that this caller may see."""
@@ -243,32 +280,55 @@ class Workspace:
             found.add((status.st_dev, status.st_ino))
         return frozenset(found)
 
-    def _is_twin_of_closed(self, path: str, status: os.stat_result) -> bool:
-        """Tell whether a file with several names has one of them in a closed directory."""
-        looked_at = 0
-        for place in self._closed:
-            pending = [place]
+    def _is_twin_of_closed(self, status: os.stat_result) -> bool:
+        """Tell whether a file with several names has one of them in a closed directory.
+
+        If it has not, that is remembered for as long as its status stays unchanged, and with it its names.
+        """
+        known = (status.st_dev, status.st_ino, status.st_ctime_ns, self._opened)
+        if known in self._twinless:
+            return False
+        if any(self._has_name_in(place, status) for place in self._closed):
+            return True
+        while len(self._twinless) >= _TWINLESS_KEPT:
+            self._twinless.pop(next(iter(self._twinless)), None)
+        self._twinless[known] = None
+        return False
+
+    def _has_name_in(self, place: str, status: os.stat_result) -> bool:
+        try:
+            if os.lstat(place).st_dev != status.st_dev:
+                return False
+        except OSError:
+            return False
+        pending = [place]
+        while pending:
             try:
-                if os.lstat(place).st_dev != status.st_dev:
-                    continue
+                found = os.scandir(pending.pop())
             except OSError:
                 continue
-            while pending:
-                try:
-                    found = os.scandir(pending.pop())
-                except OSError:
-                    continue
-                with found:
-                    for entry in found:
-                        looked_at += 1
-                        if looked_at > TWINS_LOOKED_AT:
-                            message = f"{_shown(path)} has several names (hard links), too many files to tell which"
-                            raise BursarError("permission_denied", message, "Copy it, then read the copy")
-                        if entry.is_dir(follow_symlinks=False):
-                            if entry.path not in self._opened:
-                                pending.append(entry.path)
-                        elif _is_same(entry, status):
-                            return True
+            with found:
+                is_told: bool | None = None
+                for entry in found:
+                    if entry.is_dir(follow_symlinks=False):
+                        if entry.path not in self._opened:
+                            pending.append(entry.path)
+                        continue
+                    if is_told is None:
+                        is_told = _tells_inode(entry)
+                    if (not is_told or entry.inode() == status.st_ino) and _is_same(entry, status):
+                        return True
+        return False
+
+
+def _tells_inode(entry: os.DirEntry[str]) -> bool:
+    """Tell whether the listing of a directory has the true inodes, which saves a system call for each entry.
+
+    Some file systems in user space list any number.
+    """
+    try:
+        return entry.inode() == entry.stat(follow_symlinks=False).st_ino
+    except OSError:
         return False
 
 
@@ -285,8 +345,21 @@ def _lies_in(real: str, place: str) -> bool:
     return real == place or real.startswith(place if place.endswith(os.sep) else place + os.sep)
 
 
+def _meanings(path: str, part: str) -> list[str]:
+    """Return what `part` of `path` may mean, most likely first.
+
+    Raises:
+        BursarError: bad_path; it holds a character that no path can hold.
+    """
+    try:
+        return readings(part)
+    except UnicodeEncodeError as error:
+        fix = r"Write each byte of the name that is not UTF-8 as \xff, as directory_tree shows it"
+        raise BursarError("bad_path", f"the path {_shown(path)} has a character no path can have", fix) from error
+
+
 def _shown(path: str) -> str:
-    text = written(path[: SHOWN_CHARACTERS + 1])
+    text = rewritten(path[: SHOWN_CHARACTERS + 1])
     return f"'{text if len(text) <= SHOWN_CHARACTERS else text[:SHOWN_CHARACTERS] + '…'}'"
 
 

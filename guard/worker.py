@@ -63,11 +63,11 @@ def _answer(request: dict[str, Any], packages: Sequence[str]) -> bytes:
         told = (error.code, error.message, error.fix)
     except MemoryError:
         spent = True
-        told = ("too_large", "the content needs more memory than it is given", "it is kept as received")
+        told = ("too_large", "the content needs more memory than it is given", "It is kept as received")
     except RecursionError:
-        told = ("too_deep", "the content is nested too deeply to be parsed", "it is kept as received")
+        told = ("too_deep", "the content is nested too deeply to be parsed", "It is kept as received")
     except Exception as error:  # noqa: BLE001 - whatever a parser raises about hostile content is an outcome
-        told = ("worker_failed", _line(error), "the content is probably damaged; it is kept as received")
+        told = ("worker_failed", _line(error), "The content is probably damaged; it is kept as received")
     code, message, fix = (text[:500] for text in told)
     return json.dumps({"error": {"code": code, "message": message, "fix": fix}, "spent": spent}).encode()
 

@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import os
 import re
 import subprocess
 import sys
@@ -16,6 +15,7 @@ import anyio
 import anyio.to_thread
 
 from ..errors import BursarError
+from .environment import helper_environment
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 """What JSON can say."""
@@ -25,7 +25,7 @@ _MAX_REQUEST_BYTES = 1 << 20
 _MAX_REPLY_BYTES = 4 << 20
 _MAX_CALLS_PER_PROCESS = 500
 _ENVIRONMENT = (
-    *("PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "TEMP", "TMP"),
+    *("HOME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "TEMP", "TMP"),
     *("SYSTEMROOT", "USERPROFILE", "LOCALAPPDATA", "PYTHONPATH", "PYTHONHOME"),
 )
 
@@ -65,6 +65,7 @@ class Workers:
         *,
         deadline_s: float = 8.0,
         memory_bytes: int = 1_500_000_000,
+        patience_s: float | None = None,
     ) -> Json:
         """Run `function(**args)` in a worker process and return its JSON result.
 
@@ -73,16 +74,17 @@ class Workers:
             args: keyword arguments, as JSON has them.
             deadline_s: seconds of running, start of the process included, waiting for a free one not.
             memory_bytes: address space of the process (Linux, macOS).
+            patience_s: seconds to wait for a free process, if less than usual.
 
         Raises:
             BursarError: as the function raised it; else `too_slow`, `too_large` (out of memory), `worker_failed`
                 (crash, or any other exception) or `busy`.
         """
         request = self._request(function, args, deadline_s, memory_bytes)
-        with anyio.move_on_after(self._patience_s) as waiting:
+        with anyio.move_on_after(min(self._patience_s, patience_s or self._patience_s)) as waiting:
             await self._slots.acquire()
         if waiting.cancelled_caught:
-            raise BursarError("busy", "every worker process is busy with other content", "try again in a moment")
+            raise BursarError("busy", "every worker process is busy with other content", "Try again in a moment")
         try:
             return _result(await self._answer(request, function, deadline_s))
         finally:
@@ -135,19 +137,19 @@ class Workers:
             raise BursarError(
                 "too_slow",
                 f"{_work(function)} took longer than {deadline_s:g} s and was stopped",
-                "the content is kept as received; read it with read_artifact",
+                "The content is kept as received; read it with read_artifact",
             )
         if answer is None:
             raise BursarError(
                 "worker_failed",
                 f"the process for {_work(function)} {process.epitaph()}",
-                "the content is probably damaged or hostile; it is kept as received",
+                "The content is probably damaged or hostile; it is kept as received",
             )
         return answer
 
     def _take(self) -> "_Process":
         if self._closed:
-            raise BursarError("worker_failed", "the server is shutting down", "try again when it is back")
+            raise BursarError("worker_failed", "the server is shutting down", "Try again when it is back")
         while self._idle:
             process = self._idle.pop()
             if process.alive():
@@ -241,7 +243,7 @@ def _close(pipe: IO[bytes]) -> None:
 
 
 def _start(packages: Sequence[str]) -> _Process:
-    environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
+    environment = helper_environment(_ENVIRONMENT)
     # Fewer heaps, each of which would count 64 MiB of address space against the limit.
     environment |= {"MALLOC_ARENA_MAX": "2", "PYTHONUTF8": "1", "PYTHONDONTWRITEBYTECODE": "1"}
     popen = subprocess.Popen(
@@ -269,5 +271,5 @@ def _result(answer: dict[str, Any]) -> Json:
     error = cast("dict[str, Any]", told) if isinstance(told, dict) else {}
     code, message, fix = (str(error.get(key, ""))[:500] for key in ("code", "message", "fix"))
     if not re.fullmatch(r"[a-z][a-z0-9_]{1,60}", code):
-        code, message, fix = "worker_failed", "the worker process gave no proper answer", "the content is kept as is"
+        code, message, fix = "worker_failed", "the worker process gave no proper answer", "The content is kept as is"
     raise BursarError(code, message, fix)

@@ -1,6 +1,6 @@
 """What .gitignore files hide, as git reads them: the nearest file that has a rule for a path decides."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -8,9 +8,6 @@ if TYPE_CHECKING:
 
 RULES_BYTES = 256 * 1024
 """Of one .gitignore file; what is beyond is no rule that a person wrote."""
-
-RuleFile = Callable[[str], bytes | None]
-"""Reads a small file by its name below some directory; None if there is none."""
 
 
 class Rules:

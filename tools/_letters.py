@@ -54,18 +54,24 @@ _KOREAN = _language(
 )
 _RUSSIAN = _language("оеаинтсрвлкмдпуяыьгзбчйіў", 0.9)
 
+_WESTERN = (
+    "éèàêçùâîôûëïœÉÈÀÇÊ",
+    "äöüßÄÖÜé",
+    "áéíóúñüÁÉÍÓÚÑº",
+    "ãõáéíóúâêôçàÃÇÁÉÍÓÚÂÊÔº",
+    "åäöøæéÅÄÖØÆðþáíóúý",
+    "àèéìòùÀÈÉ",
+)
+_MIXED = _language("".join(_WESTERN) + "±²³µ¼½¾¢¥§¶×÷ªº¹", 1.15)
+"""Names and signs of several languages in one text: less than any one language that fits as well."""
+
+_CENTRAL = tuple(
+    _language(letters, 0.97)
+    for letters in ("ąćęłńóśźżŁŚŻÓĆ", "áčďéěíňóřšťúůýžäĺľôŕÁČÍŘŠŽÚÝ", "áéíóöőúüűÁÉÖÜÓ", "ăâîșțşţĂÎŞŢ", "čćđšžČĆŠŽ")
+)
+
 _LANGUAGES: dict[str, tuple[Language, ...]] = {
-    "cp1252": tuple(
-        _language(letters, 0.97)
-        for letters in (
-            "éèàêçùâîôûëïœÉÈÀÇÊ",
-            "äöüßÄÖÜé",
-            "áéíóúñüÁÉÍÓÚÑº",
-            "ãõáéíóúâêôçàÃÇÁÉÍÓÚÂÊÔº",
-            "åäöøæéÅÄÖØÆðþáíóúý",
-            "àèéìòùÀÈÉ",
-        )
-    ),
+    "cp1252": (*(_language(letters, 0.97) for letters in _WESTERN), _MIXED),
     "gb18030": (_SIMPLIFIED,),
     "cp932": (_JAPANESE,),
     "cp1251": (_RUSSIAN,),
@@ -74,10 +80,8 @@ _LANGUAGES: dict[str, tuple[Language, ...]] = {
     "euc_jp": (_JAPANESE,),
     "koi8-r": (_RUSSIAN,),
     "cp866": (_RUSSIAN,),
-    "cp1250": tuple(
-        _language(letters, 0.97)
-        for letters in ("ąćęłńóśźżŁŚŻÓĆ", "áčďéěíňóřšťúůýžäĺľôŕÁČÍŘŠŽÚÝ", "áéíóöőúüűÁÉÖÜÓ", "ăâîșțşţĂÎŞŢ", "čćđšžČĆŠŽ")
-    ),
+    "cp1250": _CENTRAL,
+    "iso8859-2": _CENTRAL,
     "cp1254": (_language("çğıöşüİâîÇĞÖŞÜ", 0.97),),
     "cp1253": (_language("αειοτνσςρπκυλημάέόίήώύθγδ", 0.85),),
     "cp1255": (_language("יוהלארתשמבנדעקחפםצגכסטןזךףץ", 0.95),),
@@ -87,14 +91,25 @@ _LANGUAGES: dict[str, tuple[Language, ...]] = {
 }
 """Codecs, the likelier first, and the languages written in them."""
 
+_LATIN = frozenset(("cp1252", "cp1250", "iso8859-2", "cp1254", "cp1257"))
+_OTHER_ALPHABETS = frozenset(("cp1251", "koi8-r", "cp866", "cp1253", "cp1255", "cp1256", "cp874"))
+_RARER = (_LATIN | _OTHER_ALPHABETS) - {"cp1252"}
+_LEAST_LETTERS = 3
+"""Fewer different letters of a language are no evidence for another single-byte encoding than the commonest."""
+
 _PUNCTUATION = frozenset(",。、:;!?「」『』()“”‘’《》【】〈〉…—–•·°©®™€£§«»¿¡„‚\u3000\u00a0") | frozenset(
     chr(code) for code in range(0xFF01, 0xFF5F)
 )
 
+_NOT_ASCII = re.compile(rb"[\x80-\xff]+")
+_REPEATED = re.compile(rb"([\x80-\xff])\1+")
+_LATIN_RUN = 2
+"""Bytes that are not ASCII, at most, between two that are, in most words of Latin letters."""
+
 _WORD = re.compile(r"[^\W\d_]{2,}")
 
 SAMPLE_BYTES = 8 * 1024
-"""Read of a sample; shares of letters settle long before."""
+"""Read of the lines that are not ASCII; shares of letters settle long before."""
 
 _ENOUGH = 0.6
 _BROKEN_WEIGHS = 5
@@ -103,11 +118,24 @@ _LATER_COSTS = 0.004
 
 def by_letters(sample: bytes) -> str | None:
     """Return the codec under which a sample reads most like a language, None if it reads like none under any."""
-    sample = sample[:SAMPLE_BYTES]
-    scores = [(_score(sample, codec, languages) - number * _LATER_COSTS, codec) for number, (codec, languages) in
-              enumerate(_LANGUAGES.items())]  # fmt: skip
+    sample = b"\n".join(line for line in sample.split(b"\n") if not line.isascii())[:SAMPLE_BYTES]
+    excluded = _OTHER_ALPHABETS if _is_latin(sample) else _LATIN
+    scores = [
+        (_score(sample, codec, languages) - number * _LATER_COSTS, codec)
+        for number, (codec, languages) in enumerate(_LANGUAGES.items())
+        if codec not in excluded
+    ]
     best, codec = max(scores)
     return codec if best >= _ENOUGH else None
+
+
+def _is_latin(sample: bytes) -> bool:
+    """Tell Latin letters with accents, which stand among plain ones, from alphabets whose words have no ASCII in them.
+
+    A letter that is repeated (a line drawn of dashes) counts once.
+    """
+    runs = [len(run) for run in _NOT_ASCII.findall(_REPEATED.sub(rb"\1", sample))]
+    return 2 * sum(length for length in runs if length <= _LATIN_RUN) >= sum(runs)
 
 
 def _score(sample: bytes, codec: str, languages: tuple[Language, ...]) -> float:
@@ -119,10 +147,11 @@ def _score(sample: bytes, codec: str, languages: tuple[Language, ...]) -> float:
     in_all = sum(letters.values()) + broken
     if not in_all:
         return 1.0 if codec == "cp1252" else 0.0
-    known = max(
-        sum(number for letter, number in letters.items() if letter in language.letters) / language.share
-        for language in languages
-    )
+    known = 0.0
+    for language in languages:
+        common = [number for letter, number in letters.items() if letter in language.letters]
+        if len(common) >= _LEAST_LETTERS or codec not in _RARER:
+            known = max(known, sum(common) / language.share)
     return min(1.0, known / in_all)
 
 

@@ -40,6 +40,8 @@ class Node:
             start from.
         way: the names that lead to it from the top.
         rules: what its .gitignore and those above it hide; None if everything is shown.
+        ignored: names of its own entries that the rules hide.
+        hidden: entries that the rules hide, in it and below.
         lines: its entries that are not directories, ready for the listing.
     """
 
@@ -53,11 +55,16 @@ class Node:
     at_least: bool = False
     note: str = ""
     ignored: list[str] = field(default_factory=list[str])
+    hidden: int = 0
     children: list["Node"] = field(default_factory=list["Node"])
     leaves: list[Leaf] = field(default_factory=list[Leaf])
     kinds: Counter[str] = field(default_factory=Counter[str])
     last_leaf: str = ""
     lines: str = ""
+
+
+class _TimeUpError(Exception):
+    """Listing or counting took as long as it may."""
 
 
 class Walk:
@@ -66,7 +73,6 @@ class Walk:
     Attributes:
         seen: entries met so far.
         listed: entries in the listing, the top included.
-        ignored: entries hidden by rules where the walk came along.
         in_time: every directory was listed and counted to the end.
     """
 
@@ -80,8 +86,12 @@ class Walk:
         self._pending: list[Node] = []
         self.seen = 0
         self.listed = 1
-        self.ignored = 0
         self.in_time = True
+
+    @property
+    def ignored(self) -> int:
+        """Entries hidden by rules where the walk came along; known when it has run."""
+        return self._node.hidden
 
     def run(self) -> Branch:
         """Walk, and return the tree."""
@@ -171,14 +181,20 @@ class Walk:
 
     def _entries(self, at: OpenedDirectory, node: Node) -> list[os.DirEntry[str]]:
         """Return the entries that are to be shown, by name; code points decide, as in the C locale."""
+        found: list[os.DirEntry[str]] = []
         try:
-            found = list(at.entries())
+            for entry in self._met(at, self._list_until):
+                if self.listed + len(found) > LISTED_MAX:
+                    raise _TimeUpError
+                if not at.is_closed(entry):
+                    found.append(entry)
+        except _TimeUpError:
+            node.at_least, node.note, self.in_time = True, "not all listed: too much", False
         except OSError as error:
             node.at_least, node.note = True, _reason(error)
             return []
-        self._step(len(found))
-        found = sorted((entry for entry in found if not at.is_closed(entry)), key=_name)
-        rules = node.rules = _rules_in(at, node.rules, node.path, found)
+        found.sort(key=_name)
+        rules = node.rules = _rules_in(at, node.rules, node.path)
         if not rules:
             return found
         shown: list[os.DirEntry[str]] = []
@@ -190,19 +206,22 @@ class Walk:
                 node.ignored.append(written(entry.name) + "/" * is_directory)
             else:
                 shown.append(entry)
-        self.ignored += len(node.ignored)
+        node.hidden = len(node.ignored)
         return shown
 
     def _count(self, node: Node, until: float) -> bool:
         """Add up what lies below a directory that is not listed; tell whether that was done in time."""
-        node.files = node.bytes = node.directories = 0
+        node.files = node.bytes = node.directories = node.hidden = 0
         node.at_least = False
         try:
             with self._reach(node.way) as at:
-                return self._count_below(at, node, until)
+                self._count_below(at, node, until)
+        except _TimeUpError:
+            node.at_least = True
+            return False
         except OSError as error:
             node.at_least, node.note = True, _reason(error)
-            return True
+        return True
 
     def _reach(self, way: tuple[str, ...]) -> OpenedDirectory:
         at = self._top.again()
@@ -212,8 +231,8 @@ class Walk:
             at = below
         return at
 
-    def _count_below(self, at: OpenedDirectory, node: Node, until: float) -> bool:
-        stack = [(at, self._count_one(at, node, node.path, node.rules))]
+    def _count_below(self, at: OpenedDirectory, node: Node, until: float) -> None:
+        stack = [(at, self._count_one(at, node, node.path, node.rules, until))]
         try:
             while stack:
                 here, (path, rules, names) = stack[-1]
@@ -222,8 +241,7 @@ class Walk:
                     continue
                 name = names.pop()
                 if time.monotonic() > until:
-                    node.at_least = True
-                    return False
+                    raise _TimeUpError
                 if len(stack) > DEEPEST:
                     node.at_least, node.note = True, f"counted {DEEPEST} levels down"
                     continue
@@ -233,42 +251,50 @@ class Walk:
                     node.at_least = True
                     continue
                 stack.append((below, (path, rules, [])))  # to be closed, should the next line be cancelled
-                stack[-1] = (below, self._count_one(below, node, f"{path}{written(name)}/", rules))
-            return True
+                stack[-1] = (below, self._count_one(below, node, f"{path}{written(name)}/", rules, until))
         finally:
             for opened, _ in stack:
                 opened.close()
 
     def _count_one(
-        self, at: OpenedDirectory, node: Node, path: str, rules: Rules | None
+        self, at: OpenedDirectory, node: Node, path: str, rules: Rules | None, until: float
     ) -> tuple[str, Rules | None, list[str]]:
         """Add the entries of one directory; return the names of the directories in it."""
+        rules = _rules_in(at, rules, path)
+        names: list[str] = []
         try:
-            found = list(at.entries())
+            for entry in self._met(at, until):
+                is_directory = entry.is_dir(follow_symlinks=False)
+                if rules and rules.hides(path + written(entry.name), is_directory=is_directory):
+                    node.hidden += 1
+                elif is_directory:
+                    if at.is_closed(entry):
+                        continue
+                    node.directories += 1
+                    if entry.name != ".git" or rules is None:
+                        names.append(entry.name)
+                else:
+                    node.files += 1
+                    node.bytes += _bytes(entry)
         except OSError:
             node.at_least = True
-            return path, rules, []
-        self._step(len(found))
-        rules = _rules_in(at, rules, path, found)
-        names: list[str] = []
-        for entry in found:
-            is_directory = entry.is_dir(follow_symlinks=False)
-            if rules and rules.hides(path + written(entry.name), is_directory=is_directory):
-                self.ignored += 1
-            elif is_directory:
-                if at.is_closed(entry):
-                    continue
-                node.directories += 1
-                if entry.name != ".git" or rules is None:
-                    names.append(entry.name)
-            else:
-                node.files += 1
-                node.bytes += _bytes(entry)
         return path, rules, names
 
-    def _step(self, entries: int) -> None:
-        self.seen += entries
+    def _met(self, at: OpenedDirectory, until: float) -> Iterator[os.DirEntry[str]]:
+        """Yield the entries of a directory, which may have millions: none of that holds up a cancelled call.
+
+        Raises:
+            OSError: it cannot be listed.
+            _TimeUpError: it is `until`.
+        """
         self._beat(self.seen)
+        for entry in at.entries():
+            self.seen += 1
+            if self.seen % _BEAT_EVERY == 0:
+                self._beat(self.seen)
+                if time.monotonic() > until:
+                    raise _TimeUpError
+            yield entry
 
 
 _SPECIAL = {stat.S_IFIFO: "fifo", stat.S_IFSOCK: "sock", stat.S_IFCHR: "dev", stat.S_IFBLK: "dev"}
@@ -284,6 +310,7 @@ def _add_up(node: Node) -> None:
         _add_up(child)
         node.files += child.files
         node.bytes += child.bytes
+        node.hidden += child.hidden
         node.directories += 1 + child.directories
         node.at_least |= child.at_least
 
@@ -296,8 +323,8 @@ def _bytes(entry: os.DirEntry[str]) -> int:
     return status.st_size if stat.S_ISREG(status.st_mode) else 0
 
 
-def _rules_in(at: OpenedDirectory, rules: Rules | None, path: str, found: list[os.DirEntry[str]]) -> Rules | None:
-    if rules is None or not any(entry.name == ".gitignore" for entry in found):
+def _rules_in(at: OpenedDirectory, rules: Rules | None, path: str) -> Rules | None:
+    if rules is None:
         return rules
     try:
         return rules.within(path, at.read(".gitignore", RULES_BYTES))

@@ -1,9 +1,7 @@
 """Downloads a picture: kept under an image's name only if it decodes as one, else explained."""
 
-import os
 import re
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import ClassVar, cast
@@ -12,8 +10,7 @@ from urllib.parse import unquote, urlsplit
 import anyio.to_thread
 from pydantic import Field
 
-from ..artifacts import Artifact, Writer, refusals
-from ..artifacts.folder import write as write_all
+from ..artifacts import Artifact, Spool
 from ..artifacts.records import Fact as RecordFact
 from ..artifacts.records import State
 from ..errors import BursarError
@@ -26,22 +23,21 @@ from .fetched import cache_of
 from .picture_kinds import FORMATS, HEAD_BYTES, sniff
 
 _INSPECT = "bursar.tools.images:inspect"
-_BLOCK_BYTES = 256 * 1024
 _SHOWN_HASH_CHARACTERS = 16
 _DECODING_S = 8.0
 _MARGIN_S = 1.5
 """Kept of the client's patience for the check and the reply."""
 
 _CAUSES: Mapping[str, tuple[str, str]] = {
-    "empty": ("the answer has no content", "check the address"),
-    "not_an_image": ("the content is not an image but {kind}", "give the address of the image file itself"),
-    "unsupported": ("{kind} is an image format that cannot be decoded here", "look for a JPEG or PNG of it"),
-    "truncated": ("the image is cut short", "try again; if it stays so, use another source"),
-    "too_many_pixels": ("the image would unpack to too many pixels", "look for a smaller version"),
-    "corrupt": ("the image is damaged", "try again; if it stays so, use another source"),
-    "too_slow": ("the image takes too long to decode", "look for a smaller version"),
-    "too_large": ("the image needs too much memory to decode", "look for a smaller version"),
-    "worker_failed": ("the image made its decoder crash", "use another source"),
+    "empty": ("the answer has no content", "Check the address"),
+    "not_an_image": ("the content is not an image but {kind}", "Give the address of the image file itself"),
+    "unsupported": ("{kind} is an image format that cannot be decoded here", "Look for a JPEG or PNG of it"),
+    "truncated": ("the image is cut short", "Try again; if it stays so, use another source"),
+    "too_many_pixels": ("the image would unpack to too many pixels", "Look for a smaller version"),
+    "corrupt": ("the image is damaged", "Try again; if it stays so, use another source"),
+    "too_slow": ("the image takes too long to decode", "Look for a smaller version"),
+    "too_large": ("the image needs too much memory to decode", "Look for a smaller version"),
+    "worker_failed": ("the image made its decoder crash", "Use another source"),
 }
 _KINDS = {
     "html": "a web page",
@@ -79,33 +75,16 @@ class DownloadImage(Tool[DownloadImageArgs]):
         usual = call.net.settings.limits
         limits = replace(usual, total_s=max(1.0, min(usual.total_s, call.patience_s - _MARGIN_S)))
         cache = cache_of(call.session)
-        with _spool(call) as spool:
+        with call.session.spool("the image") as spool:
             response = await call.net.fetch(args.url, spool, limits=limits, cache=cache)
             if response.source != "network":
                 if (before := _before(response, args, call)) is not None:
-                    return _done(before)
+                    return await _again(before, args, call)
                 response = await call.net.fetch(args.url, spool, limits=limits, cache=cache, reuse="never")
             job = _Job(args, call, response, spool)
             if response.failure is not None:
-                return await job.failed(response.failure, _kind(spool.path))
+                return await job.failed(response.failure, _kind(spool))
             return await job.judged()
-
-
-@dataclass(slots=True)
-class _Spool:
-    """Takes the bytes as they arrive; lies in the session's own directory under a name that is cleared away."""
-
-    path: Path
-    descriptor: int
-    size: int = 0
-
-    def write(self, data: bytes) -> None:
-        """Append; raises BursarError as the store does."""
-        try:
-            write_all(self.descriptor, data)
-        except OSError as error:
-            raise refusals.from_os(error, "the image") from error
-        self.size += len(data)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,20 +92,17 @@ class _Job:
     args: DownloadImageArgs
     call: Call
     response: Response
-    spool: _Spool
+    spool: Spool
 
     async def judged(self) -> Done:
         """Decode what arrived, and store it under the name it deserves."""
-        stripped, small = self._beside("strip"), self._beside("small")
-        try:
+        session = self.call.session
+        with session.spool("the image without metadata") as stripped, session.spool("the thumbnail") as small:
             found = await self._inspect(stripped, small)
             if "bad" in found:
                 reason, kind = str(found["bad"]), str(found.get("kind", ""))
                 return await self.failed(_bad(reason, kind, self.spool.size), kind, said=str(found.get("said", "")))
             return await self._stored(found, stripped, small)
-        finally:
-            for path in (stripped, small):
-                path.unlink(missing_ok=True)
 
     async def failed(self, failure: Failure, kind: str, said: str = "") -> Done:
         """Explain the failure; what arrived is kept, but not as an image."""
@@ -134,7 +110,7 @@ class _Job:
         facts: dict[str, Fact] = {"status": "failed"}
         if self.spool.size:
             state = "partial" if failure.stage in ("connect", "size", "timeout") else "whole"
-            received = await self._keep(self.spool.path, f"received.{_PLAIN.get(kind, 'bin')}", {}, state)
+            received = await self._keep(self.spool, f"received.{_PLAIN.get(kind, 'bin')}", {}, state)
             facts = {"artifact": received.ref, **facts}
         if self.response.status is not None:
             facts["http_status"] = self.response.status
@@ -148,23 +124,20 @@ class _Job:
         }
         return Done(facts=facts)
 
-    async def _inspect(self, stripped: Path, small: Path) -> dict[str, Json]:
+    async def _inspect(self, stripped: Spool, small: Spool) -> dict[str, Json]:
         wanted = {
             "path": str(self.spool.path),
-            "strip_to": str(stripped) if self.args.strip else "",
-            "thumbnail_to": str(small) if self.args.thumbnail else "",
+            "strip_to": str(stripped.path) if self.args.strip else "",
+            "thumbnail_to": str(small.path) if self.args.thumbnail else "",
         }
-        left_s = self.call.patience_s - _MARGIN_S - self.response.took_s
-        deadline_s = max(1.0, min(_DECODING_S, left_s))
         try:
-            found = await self.call.workers.call(_INSPECT, wanted, deadline_s=deadline_s)
+            return await _inspect(self.call, wanted, self.response.took_s)
         except BursarError as error:
             if error.code not in _CAUSES:
                 raise
-            return {"bad": error.code, "kind": _kind(self.spool.path), "said": error.message}
-        return cast("dict[str, Json]", found)
+            return {"bad": error.code, "kind": _kind(self.spool), "said": error.message}
 
-    async def _stored(self, found: dict[str, Json], stripped: Path, small: Path) -> Done:
+    async def _stored(self, found: dict[str, Json], stripped: Spool, small: Spool) -> Done:
         form = FORMATS[str(found["format"])]
         known = ("format", "width", "height", "mode", "animated", "frames", "blank", "note")
         told: dict[str, RecordFact] = {name: _scalar(found[name]) for name in known if name in found}
@@ -175,45 +148,40 @@ class _Job:
         declared = self.response.content_type
         if declared != form.media_type:
             told["declared"] = declared or "no content type"
-        source = stripped if told.get("stripped") else self.spool.path
+        source = stripped if told.get("stripped") else self.spool
         artifact = await self._keep(source, _name(self.response.final_url, form.suffix), told, "whole")
         if self.response.entry is not None:
             cache_of(self.call.session).keep(self.response.entry, artifact.ref)
-        if not found.get("thumbnail"):
-            return _done(artifact)
-        return _done(artifact, Picture(str(found["thumbnail"]), await anyio.to_thread.run_sync(small.read_bytes)))
+        return _done(artifact, _thumbnail(found, small))
 
-    async def _keep(self, source: Path, label: str, told: Mapping[str, RecordFact], state: State) -> Artifact:
+    async def _keep(self, source: Spool, label: str, told: Mapping[str, RecordFact], state: State) -> Artifact:
         writer = self.call.output(label)
-        await anyio.to_thread.run_sync(_copy, source, writer)
+        await anyio.to_thread.run_sync(source.pour, writer)
         entry = self.response.entry if told else None
         return await writer.finish(state, facts={**told, **(entry.facts() if entry else {})})
 
-    def _beside(self, word: str) -> Path:
-        return self.spool.path.with_name(f"{self.spool.path.name}-{word}")
+
+async def _inspect(call: Call, wanted: Mapping[str, str], spent_s: float) -> dict[str, Json]:
+    left_s = max(1.0, call.patience_s - _MARGIN_S - spent_s)
+    found = await call.workers.call(_INSPECT, wanted, deadline_s=min(_DECODING_S, left_s), patience_s=left_s)
+    return cast("dict[str, Json]", found)
 
 
-@contextmanager
-def _spool(call: Call) -> Generator[_Spool]:
-    folder = call.session.ledger.folder
-    descriptor, name = folder.temporary()
-    try:
-        yield _Spool(folder.path / name, descriptor)
-    finally:
-        os.close(descriptor)
-        folder.remove(name)
+async def _again(artifact: Artifact, args: DownloadImageArgs, call: Call) -> Done:
+    """Tell of a picture that is stored already, and show it if that is asked for."""
+    if not args.thumbnail:
+        return _done(artifact)
+    with call.session.spool("the thumbnail") as small:
+        found = await _inspect(call, {"path": artifact.path, "thumbnail_to": str(small.path)}, 0.0)
+        return _done(artifact, _thumbnail(found, small))
 
 
-def _copy(source: Path, writer: Writer) -> None:
-    with source.open("rb") as file:
-        while block := file.read(_BLOCK_BYTES):
-            writer.write(block)
+def _thumbnail(found: Mapping[str, Json], small: Spool) -> Picture | None:
+    return Picture(str(found["thumbnail"]), small.read(0, small.size)) if found.get("thumbnail") else None
 
 
 def _before(response: Response, args: DownloadImageArgs, call: Call) -> Artifact | None:
     """Find the picture that an earlier call stored, if it is what this one wants."""
-    if args.thumbnail:
-        return None
     try:
         artifact = call.session.open(response.artifact)
     except BursarError:
@@ -244,9 +212,8 @@ def _bad(reason: str, kind: str, size: int) -> Failure:
     return Failure(stage, reason, f"{message.format(kind=named)} ({size:,} bytes)", fix)
 
 
-def _kind(path: Path) -> str:
-    with path.open("rb") as file:
-        return sniff(file.read(HEAD_BYTES))
+def _kind(spool: Spool) -> str:
+    return sniff(spool.read(0, HEAD_BYTES))
 
 
 def _name(url: str, suffix: str) -> str:

@@ -1,7 +1,8 @@
 """Tells in which encoding a file is written, and turns it into UTF-8 a block at a time.
 
 What is valid UTF-8 or no text at all is never touched. The order of evidence: byte order mark, strict UTF-8, what the
-file declares, zero bytes at every second or fourth place, and at last a guess from frequencies.
+file declares, zero bytes at every second or fourth place, and at last a guess from the letters of languages, which is
+called one. Without evidence the bytes stay as they are.
 """
 
 import codecs
@@ -16,16 +17,13 @@ from ._letters import by_letters
 HEAD_BYTES = 64 * 1024
 """Looked at from the start: byte order marks, zero bytes, declarations."""
 
-GUESS_BYTES = 60 * 1024
-"""Shown to charset-normalizer; more adds time and no certainty."""
+GUESS_BYTES = 256 * 1024
+"""Looked at for a guess: enough to meet many of the stray bytes of a log, which are no language."""
 
 SCAN_BYTES = 1 << 20
 """Read at a time while looking for the first byte that is not ASCII."""
 
 _LEAD_IN_BYTES = 512
-
-_GUESS_LEAST_BYTES = 40
-"""Fewer bytes that are not ASCII are no ground for a guess."""
 
 ASCII_LAST = 127
 
@@ -78,7 +76,7 @@ class Encoding:
     """How the bytes of a file are to be read.
 
     Attributes:
-        name: as it is told: `utf-8`, `utf-8 with BOM`, `utf-16-le`, `gb18030`, `binary`.
+        name: as it is told: `utf-8`, `utf-8 with BOM`, `utf-16-le`, `cp1252 (guessed)`, `binary`.
         codec: the Python codec that turns them into text; None when they are kept as they are.
         skip: bytes of the byte order mark that the codec must not see.
     """
@@ -150,7 +148,7 @@ def _looks_like_utf8(sample: bytes) -> bool:
     except UnicodeDecodeError:
         text = sample.decode("utf-8", "replace")
         broken = text.count("\ufffd")
-        whole = sum(1 for character in text if character > "\x7f") - broken
+        whole = len(text) - len(text.encode("ascii", "ignore")) - broken
         return whole >= 4 * broken
     return True
 
@@ -229,16 +227,11 @@ def _decodes(sample: bytes, codec: str) -> bool:
 
 
 def _guessed(sample: bytes) -> Encoding:
-    """Go by common letters, then ask charset-normalizer; what neither can tell stays as it is."""
+    """Go by common letters; what reads like no language stays as it is."""
     codec = by_letters(sample)
-    if codec is None and sum(byte > ASCII_LAST for byte in sample) >= _GUESS_LEAST_BYTES:
-        import charset_normalizer
-
-        best = charset_normalizer.from_bytes(sample).best()
-        codec = _codec(best.encoding) if best else None
-    if codec is None or codec in _UTF8 or not _decodes(sample, codec):
+    if codec is None or not _decodes(sample, codec):
         return UTF_8
-    return Encoding(codec, codec)
+    return Encoding(f"{codec} (guessed)", codec)
 
 
 class ToUtf8:

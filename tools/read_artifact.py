@@ -5,24 +5,29 @@ from collections.abc import Callable
 from typing import ClassVar
 
 import anyio
+import anyio.to_thread
 from pydantic import Field
 
 from ..artifacts import Artifact, reader, search, spans
-from ..artifacts.index import Progress
-from ..artifacts.reader import Excerpt
 from ..artifacts.search import Found, Query
 from ..artifacts.spans import Span
 from ..budget.page import Page, Piece
 from ..errors import BursarError
-from ._threads import in_thread
+from . import _excerpts
 from .base import Call, Fact, Reading, Tool, ToolArgs
 
-QUICK_BYTES = 1 << 20
-"""Read on the event loop; looking for a line in more may take long."""
+_SEEN_MAX = 64
+"""Live artifacts of which is known how much was shown."""
 
 _POLL_MIN_S, _POLL_MAX_S = 0.03, 0.3
 _SETTLE_S = 0.1
 """Waited for more when new output has come: programs print a line in several pieces."""
+
+
+_SEARCH_SHARE = 0.9
+"""Of the client's patience; what a search found by then is told."""
+
+_SEARCH_MIN_S = 0.2
 
 
 class ReadArtifactArgs(ToolArgs):
@@ -43,6 +48,9 @@ class ReadArtifact(Tool[ReadArtifactArgs]):
     name: ClassVar[str] = "read_artifact"
     read_only: ClassVar[bool] = True
     Args = ReadArtifactArgs
+
+    def __init__(self) -> None:
+        self._seen: dict[str, int] = {}
 
     def did(self, args: ReadArtifactArgs) -> str:
         """Describe the reading."""
@@ -66,23 +74,36 @@ class ReadArtifact(Tool[ReadArtifactArgs]):
         """
         unit, span = _asked(args)
         if not args.artifact:
-            return _listing(args, span, call)
+            return await anyio.to_thread.run_sync(_listing, args, span, call)
 
         def view() -> Artifact:
             return call.session.open(args.artifact, call.workspace.descriptor)
 
-        patience_s = min(max(args.wait_s, 0), call.patience_s)
+        wait_s = min(max(args.wait_s, 0), call.patience_s)
         if args.grep is not None:
-            return await _search(_query(args.grep, args.context, unit, span), view, patience_s)
-        artifact = await _waited(view, patience_s) if patience_s else view()
-        if artifact.size <= QUICK_BYTES:
-            excerpt = _excerpt(artifact, unit, span, None)
+            return await _search(_query(args.grep, args.context, unit, span), view, wait_s, call.patience_s)
+        if span is None:
+            return await self._read(view, wait_s)
+        return await _read_part(unit, span, view, wait_s, call)
+
+    async def _read(self, view: Callable[[], Artifact], wait_s: float) -> Reading:
+        """Show the beginning; of what is still being written the end, or what is new since it was last waited for."""
+        artifact = view()
+        seen = self._seen.pop(artifact.ref, None)
+        if wait_s:
+            artifact = await _waited(view, wait_s, artifact.size if seen is None else seen)
+        if artifact.state == "live":
+            while len(self._seen) >= _SEEN_MAX:
+                del self._seen[next(iter(self._seen))]
+            self._seen[artifact.ref] = artifact.size
+        if wait_s and seen is not None and seen <= artifact.size:
+            excerpt = reader.since(artifact, seen)
+            about = {} if artifact.state == "live" else _about(artifact)
         else:
-            excerpt = await in_thread(
-                lambda pulse: _excerpt(artifact, unit, span, pulse.beat), call.progress, "bytes scanned"
-            )
-        about = _about(artifact) if span is None or patience_s else {}
-        return Reading(excerpt.page, artifact, {**_state(artifact), **about, **_shown(excerpt)})
+            is_live = artifact.state == "live"
+            excerpt = reader.tail(artifact, artifact.size or 1) if is_live else reader.beginning(artifact)
+            about = _about(artifact)
+        return Reading(excerpt.page, artifact, {**_state(artifact), **about, **excerpt.facts()})
 
 
 def _asked(args: ReadArtifactArgs) -> tuple[str, Span | None]:
@@ -101,14 +122,20 @@ def _asked(args: ReadArtifactArgs) -> tuple[str, Span | None]:
     return "lines", None
 
 
-def _excerpt(artifact: Artifact, unit: str, span: Span | None, progress: Progress | None) -> Excerpt:
-    if span is None:
-        return reader.tail(artifact, artifact.size or 1) if artifact.state == "live" else reader.beginning(artifact)
-    if span.first is None:
-        return reader.tail(artifact, span.last or 1, unit)
-    if unit == "bytes":
-        return reader.some_bytes(artifact, span.first, span.last)
-    return reader.lines(artifact, span.first, span.last, progress)
+async def _read_part(unit: str, span: Span, view: Callable[[], Artifact], wait_s: float, call: Call) -> Reading:
+    """Show a range; one that is not there yet is waited for, and may still not be there when the time is up."""
+    began = time.monotonic()
+    artifact = await _reached(view, unit, span.first, wait_s) if wait_s else view()
+    about = _state(artifact) | (_about(artifact) if wait_s else {})
+    try:
+        excerpt = await _excerpts.excerpt(artifact, unit, span, call, began)
+    except BursarError as error:
+        if error.code != "beyond_the_end" or not (wait_s or artifact.state == "live"):
+            raise
+        if wait_s:
+            return Reading(Page(()), artifact, {**about, "note": error.message})
+        raise BursarError(error.code, f"{error.message} so far", f"{error.fix}; wait_s waits for more") from error
+    return Reading(excerpt.page, artifact, {**about, **excerpt.facts()})
 
 
 def _query(pattern: str, context: int, unit: str, span: Span | None) -> Query:
@@ -120,10 +147,23 @@ def _query(pattern: str, context: int, unit: str, span: Span | None) -> Query:
     )
 
 
-async def _waited(view: Callable[[], Artifact], patience_s: float) -> Artifact:
-    """Wait until a live artifact has grown or ended."""
+async def _reached(view: Callable[[], Artifact], unit: str, first: int | None, wait_s: float) -> Artifact:
+    """Wait until a live artifact has a line or byte, or has ended; for its last ones, until it has grown."""
     artifact = view()
-    size = artifact.size
+    if first is None:
+        return await _waited(view, wait_s, artifact.size)
+    until = time.monotonic() + wait_s
+    while artifact.state == "live" and not await anyio.to_thread.run_sync(reader.has, artifact, unit, first):
+        left_s = until - time.monotonic()
+        if left_s <= 0:
+            break
+        artifact = await _waited(view, left_s, artifact.size)
+    return artifact
+
+
+async def _waited(view: Callable[[], Artifact], patience_s: float, size: int) -> Artifact:
+    """Wait until a live artifact has no longer `size` bytes, or has ended."""
+    artifact = view()
     rest_s = _POLL_MIN_S
     until = time.monotonic() + patience_s
     while artifact.state == "live" and artifact.size == size and time.monotonic() < until:
@@ -136,22 +176,25 @@ async def _waited(view: Callable[[], Artifact], patience_s: float) -> Artifact:
     return artifact
 
 
-async def _search(query: Query, view: Callable[[], Artifact], patience_s: float) -> Reading:
+async def _search(query: Query, view: Callable[[], Artifact], wait_s: float, patience_s: float) -> Reading:
     """Search; in a live artifact again when it has grown, until something is found, it has ended, or time is up."""
-    until = time.monotonic() + patience_s
+    began = time.monotonic()
     while True:
         artifact = view()
-        found = await search.grep(artifact, query)
-        left_s = until - time.monotonic()
+        rest_s = _SEARCH_SHARE * patience_s - (time.monotonic() - began)
+        found = await search.grep(artifact, query, min(search.DEADLINE_S, max(rest_s, _SEARCH_MIN_S)))
+        left_s = wait_s - (time.monotonic() - began)
         if found.matches != 0 or artifact.state != "live" or left_s <= 0:
             return _matches(found, artifact)
-        await _waited(view, left_s)
+        await _waited(view, left_s, artifact.size)
 
 
 def _matches(found: Found, artifact: Artifact) -> Reading:
     facts: dict[str, Fact] = {"matches": found.matches if found.matches is not None else f"more than {found.shown}"}
     if found.range:
         facts["in"] = found.range
+    if found.context:
+        facts["context"] = found.context
     return Reading(found.page, artifact, {**_state(artifact), **facts})
 
 
@@ -161,17 +204,6 @@ def _state(artifact: Artifact) -> dict[str, Fact]:
 
 def _about(artifact: Artifact) -> dict[str, Fact]:
     return {"of": artifact.did, "bytes": artifact.size, **artifact.facts}
-
-
-def _shown(excerpt: Excerpt) -> dict[str, Fact]:
-    facts: dict[str, Fact] = {excerpt.unit: excerpt.shows}
-    if excerpt.encoding:
-        facts["shown_as"] = excerpt.encoding
-    if excerpt.invalid:
-        facts["not_utf8"] = f"{excerpt.invalid:,} bytes, shown as U+FFFD"
-    if excerpt.earlier is not None:
-        facts["earlier"] = ", ".join(f'{name}="{value}"' for name, value in excerpt.earlier.items())
-    return facts
 
 
 def _listing(args: ReadArtifactArgs, span: Span | None, call: Call) -> Reading:
@@ -196,7 +228,7 @@ def _listing(args: ReadArtifactArgs, span: Span | None, call: Call) -> Reading:
 
 def _entry(artifact: Artifact) -> str:
     state = "" if artifact.state == "whole" else f"  {artifact.state}"
-    counted = "" if artifact.lines is None else f"  {artifact.lines:,} lines"
+    counted = "" if artifact.lines is None else f"  {artifact.lines:,} line{'' if artifact.lines == 1 else 's'}"
     did = " ".join(artifact.did.split())[:120]
     return (
         f"{artifact.id}{state}  {_measure(artifact.size)}{counted}  {_age(artifact.created)}  {artifact.tool}: {did}\n"

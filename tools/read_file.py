@@ -1,19 +1,19 @@
 """Reads a local file: its content becomes an artifact in UTF-8, of which the reply shows what fits or is asked for."""
 
 import os
+import time
 from collections.abc import Callable
 from typing import ClassVar
 
 from pydantic import Field
 
-from ..artifacts import Artifact, Source, Writer, reader, spans
-from ..artifacts.reader import Excerpt
+from ..artifacts import Artifact, Source, Writer, source_of, spans
 from ..budget.preview import Hint
 from ..errors import BursarError
-from ..guard.names import written
+from ..guard.names import rewritten, written
 from ..guard.opened import OpenedFile
-from . import encoding
-from ._threads import Pulse, in_thread
+from . import _excerpts, encoding
+from ._threads import in_thread
 from .base import Call, Done, Fact, Outcome, Reading, Tool, ToolArgs
 from .encoding import Encoding, ToUtf8
 
@@ -66,7 +66,7 @@ class ReadFile(Tool[ReadFileArgs]):
     def did(self, args: ReadFileArgs) -> str:
         """Describe the reading."""
         part = f" lines {args.lines}" if args.lines else f" bytes {args.bytes}" if args.bytes else ""
-        return f"read {written(args.path)}{part}"
+        return f"read {rewritten(args.path)}{part}"
 
     async def run(self, args: ReadFileArgs, call: Call) -> Outcome:
         """Read.
@@ -76,6 +76,7 @@ class ReadFile(Tool[ReadFileArgs]):
         """
         if args.lines and args.bytes:
             raise BursarError("bad_argument", "both lines and bytes are given", "Give one of them")
+        began = time.monotonic()
         unit, text = ("lines", args.lines) if args.lines else ("bytes", args.bytes)
         span = spans.parse(text, unit) if text else None
         if call.workspace.is_quick(args.path, QUICK_BYTES):
@@ -87,13 +88,8 @@ class ReadFile(Tool[ReadFileArgs]):
         facts = _facts(artifact)
         if span is None:
             return Done(facts, artifact, Hint(name=_original(artifact)))
-        if artifact.size <= QUICK_BYTES:
-            excerpt = _excerpt(artifact, span, unit, None)
-        else:
-            excerpt = await in_thread(
-                lambda pulse: _excerpt(artifact, span, unit, pulse), call.progress, "bytes scanned"
-            )
-        return Reading(excerpt.page, artifact, facts | _about(excerpt))
+        excerpt = await _excerpts.excerpt(artifact, unit, span, call, began)
+        return Reading(excerpt.page, artifact, facts | excerpt.facts())
 
     def _stored(self, path: str, call: Call, beat: Beat) -> Artifact:
         """Return the artifact of a file as it is now: an earlier one if it has not changed since, else a new one."""
@@ -103,7 +99,7 @@ class ReadFile(Tool[ReadFileArgs]):
             if own is not None:
                 return own
             status = file.status
-            source = Source(str(file.path), status.st_size, status.st_mtime_ns, status.st_ino, status.st_dev)
+            source = source_of(str(file.path), status)
             earlier = call.session.same_source(source, workspace.descriptor)
             if earlier is not None and _surely_same(earlier, source):
                 return earlier
@@ -118,7 +114,7 @@ class ReadFile(Tool[ReadFileArgs]):
             if replaced:
                 facts["replaced"] = f"{replaced:,} broken characters, by U+FFFD"
             after = os.fstat(file.descriptor)
-            if (after.st_size, after.st_mtime_ns) != (status.st_size, status.st_mtime_ns):
+            if source_of(source.path, after) != source:
                 facts["changed"] = "while it was read"
                 return writer.commit(facts=facts)
             return writer.commit(source=source, facts=facts)
@@ -133,8 +129,14 @@ def _surely_same(earlier: Artifact, source: Source) -> bool:
 
     Nor for files without a size, which the kernel writes anew at each reading.
     """
-    tick_s = FINE_TICK_S if source.mtime_ns % 1_000_000 else COARSE_TICK_S
-    return source.size > 0 and (earlier.is_reference or earlier.created - source.mtime_ns / 1e9 > tick_s)
+    return source.size > 0 and (
+        earlier.is_reference or all(_is_past(at_ns, earlier.created) for at_ns in (source.mtime_ns, source.ctime_ns))
+    )
+
+
+def _is_past(at_ns: int, now: float) -> bool:
+    """Tell whether a clock that showed `at_ns` shows something else by `now`."""
+    return now - at_ns / 1e9 > (FINE_TICK_S if at_ns % 1_000_000 else COARSE_TICK_S)
 
 
 def _own(file: OpenedFile, call: Call) -> Artifact | None:
@@ -183,22 +185,3 @@ def _facts(artifact: Artifact) -> dict[str, Fact]:
     source = artifact.source
     file: dict[str, Fact] = {"file": written(source.path)} if source is not None else {}
     return {**file, **artifact.facts}
-
-
-def _excerpt(artifact: Artifact, span: spans.Span, unit: str, pulse: Pulse | None) -> Excerpt:
-    if span.first is None:
-        return reader.tail(artifact, span.last or 1, unit)
-    if unit == "bytes":
-        return reader.some_bytes(artifact, span.first, span.last)
-    return reader.lines(artifact, span.first, span.last, pulse.beat if pulse else None)
-
-
-def _about(excerpt: Excerpt) -> dict[str, Fact]:
-    facts: dict[str, Fact] = {excerpt.unit: excerpt.shows}
-    if excerpt.encoding:
-        facts["shown_as"] = excerpt.encoding
-    if excerpt.invalid:
-        facts["not_utf8"] = f"{excerpt.invalid:,} bytes, shown as U+FFFD"
-    if excerpt.earlier is not None:
-        facts["earlier"] = ", ".join(f'{name}="{value}"' for name, value in excerpt.earlier.items())
-    return facts

@@ -12,10 +12,10 @@ from ..guard.commands import Command, Exit
 Told = dict[str, str | int | float]
 
 _FIXES = {
-    "timeout": "raise timeout_s, or use background=true",
-    "output limit": "make it print less, or write to a file; --capture-bytes raises the limit",
-    "disk full": "make room on the disk of the artifacts",
-    "lost": "run it again; it may have killed its own keeper",
+    "timeout": "Raise timeout_s, or use background=true",
+    "output limit": "Make it print less, or write to a file; --capture-bytes and --quota-bytes raise the limits",
+    "disk full": "Make room on the disk of the artifacts",
+    "lost": "See what it did before you run it again; it may have killed the process that watched over it",
 }
 
 
@@ -29,13 +29,13 @@ def outcome(ended: Exit) -> Told:
     if ended.code is not None:
         told["exit_code"] = ended.code
     told["took_s"] = round(ended.took_s, 1 if ended.took_s >= 1 else 3)
-    if ended.killed:
+    if ended.killed and ended.ended == "exited":  # else all of them were the command
         told["killed"] = ended.killed
     if ended.left:
         told["left"] = ended.left
     if ended.ended in _FIXES:
         told["fix"] = _FIXES[ended.ended]
-    elif ended.killed and ended.ended == "exited":
+    elif "killed" in told:
         told["note"] = "what it left running was ended with it; background=true keeps a command running"
     return told
 
@@ -94,9 +94,9 @@ class Running:
         if live is not None:
             return live
         if artifact.state == "live":
-            what, fix = "was started by another server process", "stop it there"
+            what, fix = "was started by another server process", "Stop it there"
         else:
-            what, fix = "is no running command", "read it with read_artifact"
+            what, fix = "is no running command", "Read it with read_artifact"
         raise BursarError("not_running", f"{artifact.id} {what}", fix)
 
     async def _see_out(self, reference: str, command: Command, writer: Writer) -> Artifact:

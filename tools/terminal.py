@@ -1,4 +1,4 @@
-"""Runs shell commands: their output goes straight into the artifact, and nothing they start outlives them."""
+"""Runs shell commands: their output goes into the artifact as it comes, and nothing they start outlives them."""
 
 import os
 import sys
@@ -32,6 +32,12 @@ WINDOWS_COMMAND_CHARACTERS = 32_000
 
 _SETTLE_S = 0.5
 """A background command that fails at once is told so at once."""
+
+_SEND_S = 5.0
+"""A command that does not read its input is not waited for any longer."""
+
+_SHARE = 0.45
+"""Of the client's patience, for sending input and for waiting for the answer each."""
 
 _ECHO_S = 2.0
 """Waited at most for the answer of a command that was sent input."""
@@ -93,18 +99,18 @@ class Terminal(Tool[TerminalArgs]):
             return await self._attend(args, call)
         writer = call.output("terminal.log")
         began = time.monotonic()
-        command = await _start(args, call, writer)
+        command, told = await _start(args, call, writer)
         try:
             ended = await _watch(command, writer, call, _SETTLE_S if args.background else LONGEST_S)
             if ended is not None:
                 await close_output(writer, ended)
-                return Done(outcome(ended), writer)
+                return Done(told | outcome(ended), writer)
         except BaseException:
             with anyio.CancelScope(shield=True):
                 await command.kill(GRACE_S)
             raise
         call.writers.remove(writer)
-        return Done(_going_on(began), self._running.adopt(command, writer))
+        return Done(told | _going_on(began), self._running.adopt(command, writer))
 
     async def _attend(self, args: TerminalArgs, call: Call) -> Outcome:
         artifact = call.session.open(args.artifact)
@@ -114,7 +120,7 @@ class Terminal(Tool[TerminalArgs]):
             return Done(outcome(ended), await live.final())
         facts: Told = {}
         if args.input:
-            facts = await _send(live.command, args.input)
+            facts = await _send(live.command, args.input, call)
             await _settle(live.command, call, args.artifact, artifact.size)
         else:
             await live.command.wait(min(args.timeout_s or LONGEST_S, call.patience_s))
@@ -132,43 +138,48 @@ def _in_short(text: str) -> str:
 def _check(args: TerminalArgs) -> None:
     if args.artifact:
         if args.command or args.cwd or args.background:
-            fix = "give artifact alone or with input or stop=true; give command without artifact to run another"
+            fix = "Give artifact alone or with input or stop=true; give command without artifact to run another"
             raise BursarError("bad_argument", "artifact means a command that runs already", fix)
         if args.stop and args.input:
-            raise BursarError("bad_argument", "stop and input do not go together", "send the input first")
+            raise BursarError("bad_argument", "stop and input do not go together", "Send the input first")
     elif not args.command.strip():
-        raise BursarError("bad_argument", "terminal needs a command", 'such as terminal(command="ls -la")')
+        raise BursarError("bad_argument", "terminal needs a command", 'Give one, such as terminal(command="ls -la")')
     elif args.stop:
-        raise BursarError("bad_argument", "stop needs the artifact of a running command", "give artifact")
+        raise BursarError("bad_argument", "stop needs the artifact of a running command", "Give artifact")
     if not 0 <= args.timeout_s <= LONGEST_S:
-        fix = f"use 0.1 to {LONGEST_S:.0f} seconds, or leave it out"
+        fix = f"Use 0.1 to {LONGEST_S:.0f} seconds, or leave it out"
         raise BursarError("bad_argument", f"timeout_s must not be {args.timeout_s:g}", fix)
 
 
-async def _start(args: TerminalArgs, call: Call, writer: Writer) -> Command:
+async def _start(args: TerminalArgs, call: Call, writer: Writer) -> tuple[Command, Told]:
+    """Start a command, and send a background one its first input; tells what it did not take."""
     argv, script = _spoken(args.command, call.commands.env.get("PATH", ""))
     stdin = args.input.encode("utf-8", "surrogatepass")
+    usual = call.commands.limits
     with call.workspace.directory(args.cwd or ".") as directory:
+        output = writer.descriptor()
         command = await call.commands.start(
             argv,
             cwd=directory.path,
-            output=writer.descriptor(),
+            output=output,
             stdin="pipe" if args.background else stdin or "null",
             script=script,
             limits=replace(
-                call.commands.limits, timeout_s=args.timeout_s or (LONGEST_S if args.background else TIMEOUT_S)
+                usual,
+                timeout_s=args.timeout_s or (LONGEST_S if args.background else TIMEOUT_S),
+                output_bytes=min(usual.output_bytes, writer.room),
             ),
         )
     if args.background and stdin:
         try:
-            await _send(command, args.input)
+            return command, await _send(command, args.input, call)
         except BursarError:
-            return command  # it did not wait for its input, and how it ended says more
+            return command, {}  # it did not wait for its input, and how it ended says more
         except BaseException:
             with anyio.CancelScope(shield=True):
                 await command.kill(GRACE_S)
             raise
-    return command
+    return command, {}
 
 
 def _spoken(command: str, path: str) -> tuple[list[str | bytes], bytes | None]:
@@ -178,16 +189,16 @@ def _spoken(command: str, path: str) -> tuple[list[str | bytes], bytes | None]:
             raise BursarError(
                 "command_too_long",
                 f"Windows takes no command over {WINDOWS_COMMAND_CHARACTERS:,} characters",
-                "write it to a file and run that",
+                "Write it to a file and run that",
             )
         return [_shell(path), "-NoProfile", "-NonInteractive", "-Command", command], None
     if "\0" in command:
-        raise BursarError("bad_command", "the command holds a NUL character", r"write it as $'\0' or with printf")
+        raise BursarError("bad_command", "the command holds a NUL character", r"Write it as $'\0' or with printf")
     try:
         encoded = os.fsencode(command)
     except UnicodeEncodeError:
         raise BursarError(
-            "bad_command", "the command holds half a character (a lone surrogate)", "leave it out"
+            "bad_command", "the command holds half a character (a lone surrogate)", "Leave it out"
         ) from None
     if len(encoded) <= ARGUMENT_BYTES:
         return [_shell(path), "-c", encoded], None
@@ -219,11 +230,11 @@ def _going_on(began: float) -> Told:
     return {"state": "running", "took_s": round(time.monotonic() - began, 1), "note": _RUNNING}
 
 
-async def _send(command: Command, text: str) -> Told:
+async def _send(command: Command, text: str, call: Call) -> Told:
     """Write to a command's stdin, and close it after a Ctrl-D; tells what it did not take."""
     closing = text.endswith(_END_OF_INPUT)
     data = text.removesuffix(_END_OF_INPUT).encode("utf-8", "surrogatepass")
-    sent = await command.send(data)
+    sent = await command.send(data, min(_SEND_S, _SHARE * call.patience_s))
     if sent < len(data):
         return {"unsent": f"{len(data) - sent:,} of {len(data):,} bytes; it does not read its input"}
     if closing:
@@ -233,7 +244,7 @@ async def _send(command: Command, text: str) -> Told:
 
 async def _settle(command: Command, call: Call, reference: str, before: int) -> None:
     """Wait until a command has answered to its input, has ended, or says nothing."""
-    until = time.monotonic() + min(_ECHO_S, call.patience_s)
+    until = time.monotonic() + min(_ECHO_S, _SHARE * call.patience_s)
     size, grown_at = before, 0.0
     while command.exit is None and (now := time.monotonic()) < until:
         found = call.session.open(reference).size
@@ -246,5 +257,7 @@ async def _settle(command: Command, call: Call, reference: str, before: int) -> 
 
 def _news(artifact: Artifact, before: int, facts: Told) -> Reading:
     """Show what came since the artifact had `before` bytes."""
-    page = reader.some_bytes(artifact, before, None).page if artifact.size > before else Page(())
-    return Reading(page, artifact, facts)
+    if artifact.size <= before:
+        return Reading(Page(()), artifact, facts)
+    excerpt = reader.some_bytes(artifact, before, None)
+    return Reading(excerpt.page, artifact, facts | excerpt.facts())

@@ -1,9 +1,8 @@
 """Fetches web pages: the bytes as received, the readable text as Markdown, and what the page says about itself."""
 
 import time
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar, Literal, cast
 
@@ -11,14 +10,15 @@ import anyio
 import anyio.to_thread
 from pydantic import Field
 
-from ..artifacts import Artifact, Writer
+from ..artifacts import Artifact, Spool, Writer
 from ..budget.preview import Hint
 from ..errors import BursarError
 from ..guard.net import Failure, Response
+from ..guard.workers import Json
 from .base import Call, Done, Fact, Tool, ToolArgs
 from .fetched import cache_of
 from .web.kinds import HEAD_BYTES, Kind, kind_of
-from .web.view import PageView
+from .web.view import PageView, Pointer
 
 Mode = Literal["readable", "raw"]
 Scalar = str | int | float | bool | None
@@ -39,9 +39,12 @@ _READ_S, _READ_PDF_S, _READ_PLAIN_S = 8.0, 20.0, 4.0
 _FIRST_SHARE = 0.7
 """Of what is left of the client's patience for the first reading; the rest is for the simple one."""
 
-_AT_THE_SAME_TIME = 4
+_AT_THE_SAME_TIME = 6
 _MAX_URLS = 20
-_COPY_BYTES = 256 * 1024
+_LEAST_S = 0.5
+"""With less of the client's patience left, another address is not begun."""
+
+_READ_BYTES = 256 * 1024
 _VIEWED_BYTES = 4 << 20
 """As much of a page as is looked at for its outline."""
 
@@ -49,6 +52,11 @@ _BAD_PDF = {
     "encrypted": "the PDF is protected by a password",
     "damaged": "the PDF is damaged or not complete",
 }
+_WORDLESS = {
+    "html": "the page has no text before its scripts run; another source may have it as plain HTML",
+    "pdf": "the pages of the PDF hold no text, perhaps they are scanned",
+}
+_LOOK = "download_image(url=…) keeps it as an image file and can show it"
 
 
 class WebFetchArgs(ToolArgs):
@@ -78,8 +86,9 @@ class WebFetch(Tool[WebFetchArgs]):
 
     async def run(self, args: WebFetchArgs, call: Call) -> Done:
         """Fetch one address, or several at the same time, each in its place."""
+        started = time.monotonic()
         if isinstance(args.url, str):
-            return await _Job(args.url, args.mode, call).done()
+            return await _Job(args.url, args.mode, call, started).done()
         if not args.url or len(args.url) > _MAX_URLS:
             raise BursarError(
                 "bad_argument", f"url takes 1 to {_MAX_URLS} addresses, not {len(args.url)}", "Give fewer at a time"
@@ -89,7 +98,7 @@ class WebFetch(Tool[WebFetchArgs]):
 
         async def fetch(place: int, url: str) -> None:
             async with limiter:
-                parts[place] = await _part(url, args.mode, call)
+                parts[place] = await _part(_Job(url, args.mode, call, started))
                 await call.progress(sum(bool(part.facts) for part in parts), len(parts), f"fetched {url}")
 
         async with anyio.create_task_group() as tasks:
@@ -98,13 +107,17 @@ class WebFetch(Tool[WebFetchArgs]):
         return Done(parts=parts)
 
 
-async def _part(url: str, mode: Mode, call: Call) -> Done:
+async def _part(job: "_Job") -> Done:
     """One of several: its failure is told in its place and does not touch the others."""
     try:
-        done = await _Job(url, mode, call).done()
+        done = await job.done()
     except BursarError as error:
         done = Done(facts={"status": None, "code": error.code, "cause": error.message, "fix": error.fix})
-    return replace(done, facts={"url": url, **done.facts})
+    facts = dict(done.facts)
+    if facts.get("final_url") == job.url:
+        # Twenty parts share one reply.
+        del facts["final_url"]
+    return replace(done, facts={"url": job.url, **facts})
 
 
 @dataclass(slots=True)
@@ -113,36 +126,45 @@ class _Received:
 
     call: Call
     url: str
+    content_type: str = ""
     head: bytes = b""
     writer: Writer | None = None
+
+    def answered(self, content_type: str) -> None:
+        self.content_type = content_type
 
     def write(self, data: bytes) -> None:
         if len(self.head) < HEAD_BYTES:
             self.head += data[: HEAD_BYTES - len(self.head)]
         if self.writer is None:
-            self.writer = self.call.output(f"received.{kind_of('', self.url, data[:HEAD_BYTES]).suffix}")
+            kind = kind_of(self.content_type, self.url, data[:HEAD_BYTES])
+            self.writer = self.call.output(f"received.{kind.suffix}")
         self.writer.write(data)
 
 
 @dataclass(slots=True)
 class _Job:
-    """The way of one address from the request to the outcome."""
+    """The way of one address from the request to the outcome; `started` is when the call began."""
 
     url: str
     mode: Mode
     call: Call
-    started: float = field(default_factory=time.monotonic)
+    started: float
 
     async def done(self) -> Done:
+        if self._left() < _LEAST_S:
+            raise BursarError("not_begun", "the time ran out before its turn", "Fetch it in a call of its own")
         received = _Received(self.call, self.url)
         limits = self.call.net.settings.limits
         limits = replace(limits, total_s=max(1.0, min(limits.total_s, self._left())))
         cache = cache_of(self.call.session)
-        response = await self.call.net.fetch(self.url, received, limits=limits, cache=cache)
+        response = await self.call.net.fetch(self.url, received, limits=limits, cache=cache, told=received.answered)
         if response.source != "network":
             if (stored := self._stored(response)) is not None:
                 return await self._shown(stored, response, await anyio.to_thread.run_sync(_head, stored))
-            response = await self.call.net.fetch(self.url, received, limits=limits, cache=cache, reuse="never")
+            response = await self.call.net.fetch(
+                self.url, received, limits=limits, cache=cache, reuse="never", told=received.answered
+            )
         if received.writer is None:
             return Done(facts=_facts(response) | (_told(response.failure) if response.failure else {"bytes": 0}))
         cut = response.failure is not None and response.failure.stage != "http_status"
@@ -157,10 +179,12 @@ class _Job:
 
     def _stored(self, response: Response) -> Artifact | None:
         try:
-            return self.call.session.open(response.artifact)
+            stored = self.call.session.open(response.artifact)
         except BursarError:
             # It was cleared away, or belongs to a session that is.
             return None
+        # A picture without its metadata is not what was received.
+        return None if stored.facts.get("stripped") else stored
 
     async def _shown(self, raw: Artifact, response: Response, head: bytes) -> Done:
         kind = kind_of(response.content_type, response.final_url, head)
@@ -171,7 +195,7 @@ class _Job:
         if kind.name in _READERS:
             return await self._readable(raw, response, kind, facts)
         if kind.name == "image":
-            return Done(facts=facts | await self._picture(raw), output=raw, hint=hint)
+            return Done(facts=facts | await self._picture(raw), output=raw, hint=hint, view=Pointer(_LOOK))
         if kind.name == "binary":
             note = "not text: kept as received; use the path with terminal, or another address"
             return Done(facts=facts | {"kind": kind.name, "next": note}, output=raw, hint=hint)
@@ -179,7 +203,7 @@ class _Job:
 
     async def _readable(self, raw: Artifact, response: Response, kind: Kind, facts: dict[str, Fact]) -> Done:
         received: dict[str, Fact] = {"received": {"artifact": raw.ref, "bytes": raw.size}}
-        page = self._read_before(raw)
+        page = None if response.source == "network" else self._read_before(raw)
         if page is None:
             found, failed = await self._read(raw, response, kind)
             if isinstance(found, Artifact):
@@ -189,7 +213,7 @@ class _Job:
             if failed:
                 facts = facts | {"note": failed}
         told = {name: value for name, value in page.facts.items() if name != "source" and value not in ("", None, 0)}
-        view = PageView(lambda: page.read(0, _VIEWED_BYTES).decode("utf-8", "replace"), page.size)
+        view = PageView(lambda: page.read(0, _VIEWED_BYTES).decode("utf-8", "replace"), page.size, page.lines)
         return Done(facts=facts | told | received, output=page, hint=Hint(name="page.md", kind="markdown"), view=view)
 
     def _read_before(self, raw: Artifact) -> Artifact | None:
@@ -201,51 +225,58 @@ class _Job:
         most_s = _READ_PDF_S if kind.name == "pdf" else _READ_S
         told = ""
         for reader, deadline_s in (
-            (_READERS[kind.name], min(most_s, self._left() * _FIRST_SHARE)),
+            (_READERS[kind.name], max(1.0, min(most_s, self._left() * _FIRST_SHARE))),
             (_PLAIN_READERS.get(kind.name, ""), _READ_PLAIN_S),
         ):
             if not reader:
                 break
-            with _spool(self.call) as target:
+            with self.call.session.spool("the readable text") as target:
                 try:
-                    found = await self._work(reader, raw, target, response, min(deadline_s, self._left()))
+                    found = await self._work(reader, raw, target, response, deadline_s)
                 except BursarError as error:
                     told = told or f"the main content could not be found ({error.code}: {error.message})"
                     continue
                 if "bad" in found:
                     return None, _BAD_PDF.get(str(found["bad"]), str(found["bad"]))
+                if found.get("words") == 0 and kind.name in _WORDLESS:
+                    return None, _WORDLESS[kind.name]
                 if found.get("entries") != 0:
                     return await self._keep(target, raw, found), told
         return None, told or "it is not what it says it is"
 
     async def _work(
-        self, reader: str, raw: Artifact, target: Path, response: Response, deadline_s: float
+        self, reader: str, raw: Artifact, target: Spool, response: Response, deadline_s: float
     ) -> dict[str, Scalar]:
-        wanted = {"source": raw.path, "target": str(target), "url": response.final_url, "charset": response.charset}
-        found = await self.call.workers.call(reader, wanted, deadline_s=max(1.0, deadline_s))
+        url, charset = response.final_url, response.charset
+        wanted = {"source": raw.path, "target": str(target.path), "url": url, "charset": charset}
+        found = await self._worked(reader, wanted, deadline_s)
         return cast("dict[str, Scalar]", found)
 
-    async def _keep(self, target: Path, raw: Artifact, found: Mapping[str, Scalar]) -> Artifact:
+    async def _worked(self, function: str, wanted: Mapping[str, str], deadline_s: float) -> Json:
+        left_s = max(1.0, self._left())
+        return await self.call.workers.call(function, wanted, deadline_s=min(deadline_s, left_s), patience_s=left_s)
+
+    async def _keep(self, target: Spool, raw: Artifact, found: Mapping[str, Scalar]) -> Artifact:
         facts: dict[str, Scalar] = {"source": raw.id}
         for name, value in found.items():
             usual = (name == "encoding" and value in ("utf-8", "")) or (name == "found" and value == "main content")
             if not usual and name != "told_by":
                 facts[name] = value[:300] if isinstance(value, str) else value
         writer = self.call.output("page.md")
-        await anyio.to_thread.run_sync(_copy, target, writer)
+        await anyio.to_thread.run_sync(target.pour, writer)
         return await writer.finish(raw.state if raw.state == "partial" else None, facts=facts)
 
     async def _text(self, raw: Artifact, response: Response, hint: Hint, facts: dict[str, Fact]) -> Done:
         """Text that is UTF-8 is shown as received; else it is stored once more, as UTF-8."""
         if await anyio.to_thread.run_sync(_is_utf8, raw):
             return Done(facts=facts, output=raw, hint=hint)
-        with _spool(self.call) as target:
+        with self.call.session.spool("the text as UTF-8") as target:
             try:
-                found = await self._work(_TO_UTF8, raw, target, response, min(_READ_S, self._left()))
+                found = await self._work(_TO_UTF8, raw, target, response, _READ_S)
             except BursarError as error:
                 return Done(facts=facts | {"note": f"its encoding is unknown ({error.code})"}, output=raw, hint=hint)
             writer = self.call.output(f"page{Path(hint.name).suffix}")
-            await anyio.to_thread.run_sync(_copy, target, writer)
+            await anyio.to_thread.run_sync(target.pour, writer)
         text = await writer.finish(facts={"source": raw.id})
         received: dict[str, Fact] = {
             "encoding": found["encoding"],
@@ -255,7 +286,7 @@ class _Job:
 
     async def _picture(self, raw: Artifact) -> dict[str, Fact]:
         try:
-            found = cast("dict[str, Scalar]", await self.call.workers.call(_INSPECT, {"path": raw.path}))
+            found = cast("dict[str, Scalar]", await self._worked(_INSPECT, {"path": raw.path}, _READ_S))
         except BursarError as error:
             return {"kind": "image", "unreadable": error.code}
         if "bad" in found:
@@ -263,7 +294,7 @@ class _Job:
         told: dict[str, Fact] = {
             name: found[name] for name in ("format", "width", "height", "animated") if found.get(name)
         }
-        return {"kind": "image", **told, "next": "download_image(url=…) keeps it as an image file and can show it"}
+        return {"kind": "image", **told}
 
 
 def _facts(response: Response) -> dict[str, Fact]:
@@ -290,29 +321,9 @@ def _is_utf8(artifact: Artifact) -> bool:
     decoder = codecs.getincrementaldecoder("utf-8")()
     offset = 0
     try:
-        while block := artifact.read(offset, _COPY_BYTES):
+        while block := artifact.read(offset, _READ_BYTES):
             decoder.decode(block)
             offset += len(block)
     except UnicodeDecodeError:
         return False
     return True
-
-
-@contextmanager
-def _spool(call: Call) -> Generator[Path]:
-    """Lend a worker a file to write into, in the session's own directory; it is cleared away afterwards."""
-    import os
-
-    folder = call.session.ledger.folder
-    descriptor, name = folder.temporary()
-    os.close(descriptor)
-    try:
-        yield folder.path / name
-    finally:
-        folder.remove(name)
-
-
-def _copy(source: Path, writer: Writer) -> None:
-    with source.open("rb") as file:
-        while block := file.read(_COPY_BYTES):
-            writer.write(block)

@@ -76,8 +76,8 @@ async def run(exchange: Exchange) -> Failure | None:
         except _CLIENT_ERRORS as error:
             failure = _of_client(error, watch.doing)
     if deadline.cancelled_caught:
-        told = f"not done after {limits.total_s:g} s, still {watch.doing} ({exchange.wire_bytes:,} bytes arrived)"
-        failure = Failure("timeout", "too_slow", told, "try again later, or use another source")
+        told = f"not done after {limits.total_s:.3g} s, still {watch.doing} ({exchange.wire_bytes:,} bytes arrived)"
+        failure = Failure("timeout", "too_slow", told, "Try again later, or use another source")
     if failure is None and exchange.status is not None:
         failure = of_status(exchange.status, exchange.headers)
     return failure
@@ -86,21 +86,21 @@ async def run(exchange: Exchange) -> Failure | None:
 def _of_client(error: Exception, doing: str) -> Failure:
     """Put an exception of the HTTP client into words."""
     if isinstance(error, httpcore2.TimeoutException):
-        return Failure("timeout", "stalled", f"nothing arrived for too long while {doing}", "try again later")
+        return Failure("timeout", "stalled", f"nothing arrived for too long while {doing}", "Try again later")
     if isinstance(error, httpcore2.ConnectError | httpcore2.ProxyError):
         return Failure(
-            "connect", "unreachable", f"the connection failed while {doing}", "check the proxy and the address"
+            "connect", "unreachable", f"the connection failed while {doing}", "Check the proxy and the address"
         )
     said = str(error)
     if "Receive buffer too long" in said or "too many" in said:
-        return Failure("size", "headers_too_large", "the headers of the answer are too large", "use another source")
+        return Failure("size", "headers_too_large", "the headers of the answer are too large", "Use another source")
     if "without sending complete message body" in said or "incomplete chunked read" in said:
-        return Failure("size", "cut_short", f"the answer ended before it was complete: {said[:160]}", "try again")
+        return Failure("size", "cut_short", f"the answer ended before it was complete: {said[:160]}", "Try again")
     if isinstance(error, httpcore2.ProtocolError):
         if "without sending a response" in said:
-            return Failure("connect", "hung_up", "the server hung up without an answer", "try again later")
-        return Failure("http_status", "not_http", f"the answer is not valid HTTP: {said[:160]}", "use another source")
-    return Failure("connect", "connection_lost", f"the connection broke while {doing}", "try again")
+            return Failure("connect", "hung_up", "the server hung up without an answer", "Try again later")
+        return Failure("http_status", "not_http", f"the answer is not valid HTTP: {said[:160]}", "Use another source")
+    return Failure("connect", "connection_lost", f"the connection broke while {doing}", "Try again")
 
 
 def _ssl_context(ca_file: str | None) -> ssl.SSLContext:

@@ -55,7 +55,7 @@ class Watch:
                     "size",
                     "headers_too_large",
                     f"the server sent {self.head_bytes:,} bytes without coming to the content",
-                    "the server is faulty or hostile; use another source",
+                    "The server is faulty or hostile; use another source",
                 )
             )
 
@@ -123,7 +123,7 @@ class Dialler(httpcore2.AsyncNetworkBackend):
                     self.resolve, host, port, abandon_on_cancel=True, limiter=self.resolving
                 )
         except TimeoutError:
-            told = Failure("name", "name_timeout", f"the name {host} was not resolved in time", "try again")
+            told = Failure("name", "name_timeout", f"the name {host} was not resolved in time", "Try again")
             raise FetchError(told) from None
         except (OSError, UnicodeError) as error:
             raise FetchError(_unknown(host, error)) from error
@@ -131,7 +131,7 @@ class Dialler(httpcore2.AsyncNetworkBackend):
             raise FetchError(_unknown(host, None))
         if len(found) > _MOST_ADDRESSES:
             raise FetchError(
-                Failure("name", "too_many_addresses", f"{host} has {len(found)} addresses", "use another host")
+                Failure("name", "too_many_addresses", f"{host} has {len(found)} addresses", "Use another host")
             )
         return [_plain(address) for address in found]
 
@@ -232,7 +232,7 @@ def refusal(host: str, address: str, port: int, reason: str) -> Failure:
         "address_refused",
         "address_refused",
         f"{place} is {reason} and is not fetched by default",
-        f"if the user wants it, he starts bursar with --allow-net {shown}:{port}",
+        f"Only the user can open it, by starting bursar with --allow-net {shown}:{port}",
     )
 
 
@@ -248,9 +248,12 @@ def _plain(address: str) -> str:
 def _unknown(host: str, error: Exception | None) -> Failure:
     if isinstance(error, socket.gaierror) and error.errno == socket.EAI_AGAIN:
         return Failure(
-            "name", "name_server_silent", f"no name server answered for {host}", "try again; is there a network"
+            "name",
+            "name_server_silent",
+            f"no name server answered for {host}",
+            "Try again; perhaps there is no network",
         )
-    return Failure("name", "unknown_name", f"there is no host named {host}", "check the spelling of the address")
+    return Failure("name", "unknown_name", f"there is no host named {host}", "Check the spelling of the address")
 
 
 def _unreachable(host: str, address: str, port: int, error: Exception) -> Failure:
@@ -264,7 +267,7 @@ def _unreachable(host: str, address: str, port: int, error: Exception) -> Failur
         code = "connection_refused" if refused else "unreachable"
         said = "refused the connection" if refused else "cannot be reached"
         message = f"{host} ({address}) port {port} {said}"
-    return Failure("connect", code, message, "check the address and port, or try again later")
+    return Failure("connect", code, message, "Check the address and port, or try again later")
 
 
 def _untrusted(host: str, error: Exception) -> Failure:
@@ -274,9 +277,9 @@ def _untrusted(host: str, error: Exception) -> Failure:
             cause.verify_code, "certificate_untrusted"
         )
         why = cause.verify_message.strip().rstrip(".")
-        return Failure("tls", code, f"the certificate of {host} is not accepted: {why}", "use another source for this")
+        return Failure("tls", code, f"the certificate of {host} is not accepted: {why}", "Use another source for this")
     said = getattr(cause, "reason", None)
     why = f" ({str(said).lower().replace('_', ' ')})" if said else ""
     return Failure(
-        "tls", "tls_failed", f"{host} and this client could not agree on TLS{why}", "is it an http:// address"
+        "tls", "tls_failed", f"{host} and this client could not agree on TLS{why}", "Use http:// if it is not encrypted"
     )

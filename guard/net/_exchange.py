@@ -3,6 +3,7 @@
 import contextlib
 import ipaddress
 import socket
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import anyio
@@ -16,6 +17,7 @@ from ._decode import DecodeError, Decoder, accepted, decoder
 from ._dial import Watch, refusal
 from .cache import Cache, Entry
 from .failures import Failure, FetchError
+from .response import media_type
 from .settings import Limits, Sink
 from .urls import Url, parse
 
@@ -35,6 +37,7 @@ class Exchange:
         own_headers: those of the caller; most of them stay with the first origin.
         stored: what the session has of this address; asks for a newer one only.
         obeys_robots: whether robots.txt is asked first.
+        told: is given the media type of the final answer ahead of its body.
         judges_literally: names are resolved by a proxy, so only addresses written as numbers can be judged here.
     """
 
@@ -50,6 +53,7 @@ class Exchange:
     cache: Cache | None = None
     obeys_robots: bool = True
     judges_literally: bool = False
+    told: Callable[[str], object] | None = None
     status: int | None = None
     headers: dict[str, str] = field(default_factory=dict[str, str])
     passed: list[str] = field(default_factory=list[str])
@@ -107,8 +111,10 @@ class Exchange:
             self.status, self.headers = response.status, _headers(response.headers)
             if self.status in _REDIRECTS and (location := self.headers.get("location")):
                 return self._onward(location)
-            self.not_modified = self.status == 304 and self.stored is not None
+            self.not_modified = self.status == 304 and self._asks_whether_modified()
             if not self.not_modified:
+                if self.told is not None:
+                    self.told(media_type(self.headers)[0])
                 await self._receive(response)
             return None
 
@@ -122,9 +128,13 @@ class Exchange:
         for name, value in self.own_headers.items():
             if name.lower() not in _OURS:
                 headers[name.title()] = value
-        if self.stored is not None and self.stored.final_url == str(self.url):
+        if self.stored is not None and self._asks_whether_modified():
             headers |= self.stored.validators()
         return list(headers.items())
+
+    def _asks_whether_modified(self) -> bool:
+        """Tell whether this request is for the very address that the stored answer came from."""
+        return self.stored is not None and self.stored.final_url == str(self.url)
 
     def _onward(self, location: str) -> Url:
         try:
@@ -133,7 +143,7 @@ class Exchange:
             raise _redirect(error.code, f"{self.url} redirects, but {error.message}") from None
         if self.url.scheme == "https" and onward.scheme == "http":
             told = f"{self.url} redirects to {onward}, which is not encrypted"
-            raise _redirect("redirect_to_http", told, "fetch that http address itself, if it may be public")
+            raise _redirect("redirect_to_http", told, "Fetch that http address itself, if it may be public")
         return onward
 
     async def _receive(self, response: httpcore2.Response) -> None:
@@ -143,7 +153,7 @@ class Exchange:
             unpack = decoder(self.headers.get("content-encoding", ""))
         except DecodeError as error:
             # Kept as it is sent: better than nothing, and said.
-            unknown = FetchError(Failure("decode", "unknown_encoding", str(error), "use another source"))
+            unknown = FetchError(Failure("decode", "unknown_encoding", str(error), "Use another source"))
         async with contextlib.aclosing(response.aiter_stream()) as chunks:
             async for chunk in chunks:
                 room = self.limits.wire_bytes - self.wire_bytes
@@ -156,7 +166,7 @@ class Exchange:
                     raise _too_large(self.limits.wire_bytes, self.headers.get("content-length", ""))
         if unpack is not None and self.wire_bytes and not unpack.finished:
             raise FetchError(
-                Failure("decode", "cut_short", "the packed content ends before it is complete", "try again")
+                Failure("decode", "cut_short", "the packed content ends before it is complete", "Try again")
             )
         if unknown is not None:
             raise unknown
@@ -167,11 +177,11 @@ class Exchange:
                 self._store(piece)
                 if self.body_bytes > max(self.limits.ratio_from_bytes, self.limits.ratio * self.wire_bytes):
                     told = f"{self.wire_bytes:,} bytes unpack to more than {self.body_bytes:,}: a decompression bomb"
-                    raise FetchError(Failure("decode", "decompression_bomb", told, "use another source"))
+                    raise FetchError(Failure("decode", "decompression_bomb", told, "Use another source"))
                 # Other calls, and the deadline, get their turn between two steps.
                 await anyio.lowlevel.checkpoint()
         except DecodeError as error:
-            raise FetchError(Failure("decode", "damaged", str(error), "try again, or use another source")) from error
+            raise FetchError(Failure("decode", "damaged", str(error), "Try again, or use another source")) from error
 
     def _store(self, piece: bytes) -> None:
         room = self.limits.body_bytes - self.body_bytes
@@ -190,7 +200,7 @@ class Exchange:
         if not rules.allow(self.url.target):
             told = f"the robots.txt of {self.url.host} asks automatic readers to leave {self.url.target[:100]} alone"
             raise FetchError(
-                Failure("robots", "robots_refused", told, "use another source; the user can start with --ignore-robots")
+                Failure("robots", "robots_refused", told, "Use another source; the user can start with --ignore-robots")
             )
 
     async def _fetch_robots(self) -> robots.Rules:
@@ -270,11 +280,11 @@ def _judge_literal(url: Url, allow: addresses.AllowNet) -> None:
         raise FetchError(refusal(url.host, address, url.port, reason))
 
 
-def _redirect(code: str, message: str, fix: str = "use another source, or the final address itself") -> FetchError:
+def _redirect(code: str, message: str, fix: str = "Use another source, or the final address itself") -> FetchError:
     return FetchError(Failure("redirect", code, message, fix))
 
 
 def _too_large(limit: int, declared: str) -> FetchError:
     whole = f" of {int(declared):,}" if declared.isdigit() and len(declared) < 19 else ""
     told = f"the content is larger than the limit: {limit:,} bytes{whole} were taken"
-    return FetchError(Failure("size", "too_large", told, "read what was kept, or ask for a part of the content"))
+    return FetchError(Failure("size", "too_large", told, "Read what was kept, or ask for a part of the content"))

@@ -183,5 +183,5 @@ def _bad(text: str) -> BursarError:
     return BursarError(
         "bad_allow_net",
         f"--allow-net takes an address or a range, and a port, not {text!r}",
-        "write for example 127.0.0.1:3000, 10.0.0.0/8:80, [::1]:8080 or localhost:3000",
+        "Write for example 127.0.0.1:3000, 10.0.0.0/8:80, [::1]:8080 or localhost:3000",
     )

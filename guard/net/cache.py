@@ -87,12 +87,6 @@ class Cache:
         while len(self._entries) > _ENTRIES:
             self._entries.popitem(last=False)
 
-    def drop(self, url: str) -> None:
-        """Forget an address whose artifact is gone."""
-        entry = self._entries.pop(url, None)
-        if entry is not None:
-            self._entries.pop(entry.final_url, None)
-
     def is_fresh(self, entry: Entry) -> bool:
         """Tell whether the entry may be used without asking the server; a clock that went back makes it stale."""
         return entry.fetched_at <= self._clock() < entry.fresh_until

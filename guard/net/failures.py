@@ -44,11 +44,11 @@ def of_status(status: int, headers: dict[str, str]) -> Failure | None:
     phrase = _PHRASES.get(status, "")
     wait = headers.get("retry-after", "")[:40]
     fix = {
-        401: "it wants a login, which bursar does not have; use another source",
-        403: "the site refuses automatic readers or wants a login; use another source",
-        404: "check the address, or start from the site's front page",
-        410: "the page was removed on purpose; use another source",
-        429: f"wait before the next request{f' (the server says: {wait})' if wait else ''}",
-        451: "it is withheld for legal reasons; use another source",
-    }.get(status, "try again later" if status >= 500 else "check the address")
+        401: "It wants a login, which bursar does not have; use another source",
+        403: "The site refuses automatic readers or wants a login; use another source",
+        404: "Check the address, or start from the site's front page",
+        410: "The page was removed on purpose; use another source",
+        429: f"Wait before the next request{f' (the server says: {wait})' if wait else ''}",
+        451: "It is withheld for legal reasons; use another source",
+    }.get(status, "Try again later" if status >= 500 else "Check the address")
     return Failure("http_status", f"http_{status}", f"the server answered {f'{status} {phrase}'.strip()}", fix)

@@ -1,7 +1,7 @@
 """The one way out to the network: every address judged, every byte and second counted, every failure in words."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ._exchange import Exchange
 
 _FETCHES = 64
+_FRESHNESS = frozenset({"cache-control", "expires"})
 
 Reuse = Literal["fresh", "confirmed", "never"]
 """When a stored answer will do."""
@@ -55,6 +56,7 @@ class Net:
         limits: Limits | None = None,
         cache: Cache | None = None,
         reuse: Reuse = "fresh",
+        told: Callable[[str], object] | None = None,
     ) -> Response:
         """Fetch `url` into `sink` and say what came of it; failures are results too, and keep what arrived before.
 
@@ -65,6 +67,7 @@ class Net:
             limits: instead of those of the settings.
             cache: the session's; without it nothing is looked up.
             reuse: when a stored answer will do: while it is fresh, only when the server confirms it, or never.
+            told: is given the media type of the final answer ahead of its body.
 
         Raises:
             BursarError: only what `sink` raises.
@@ -83,6 +86,7 @@ class Net:
             from . import _client  # the HTTP client takes long to load, and start-up is a feature
 
             exchange = await self._client.exchange(asked, sink, dict(headers or {}), limits, cache, stored)
+            exchange.told = told
             failure = await _client.run(exchange)
         response = _response(asked, exchange, failure, time.monotonic() - started)
         if shared and stored and exchange.not_modified and failure is None:
@@ -134,8 +138,16 @@ def _entry(response: Response) -> Entry:
 
 
 def _renewed(stored: Entry, headers: Mapping[str, str]) -> Entry:
+    """Take over what a 304 says anew; what it leaves out still holds (RFC 9111 §4.3.4)."""
     now = time.time()
-    return replace(stored, fetched_at=now, fresh_until=now + fresh_for_s(headers))
+    lasts_s = fresh_for_s(headers) if _FRESHNESS & headers.keys() else stored.fresh_until - stored.fetched_at
+    return replace(
+        stored,
+        etag=headers.get("etag", stored.etag)[:200],
+        last_modified=headers.get("last-modified", stored.last_modified)[:60],
+        fetched_at=now,
+        fresh_until=now + lasts_s,
+    )
 
 
 def _from_cache(asked: Url, stored: Entry, source: Literal["cache", "revalidated"], took_s: float) -> Response:

@@ -59,22 +59,22 @@ def parse(text: str, base: Url | None = None) -> Url:
     before, mark, after = text.partition("?")
     text = before.replace("\\", "/") + mark + after
     if len(text) > _MAX_CHARACTERS:
-        raise _bad("the address is longer than 8,192 characters", "give a shorter one")
+        raise _bad("the address is longer than 8,192 characters", "Give a shorter one")
     try:
         parts = urlsplit(urljoin(str(base), text) if base else text)
         host, port = parts.hostname, parts.port
     except ValueError:
-        raise _bad(f"{_shown(text)} is not an address", "give a full one such as https://example.com/page") from None
+        raise _bad(f"{_shown(text)} is not an address", "Give a full one such as https://example.com/page") from None
     if not base and not parts.scheme:
-        raise _bad(f"{_shown(text)} has no scheme", f"write it out: https://{_shown(text)}")
+        raise _bad(f"{_shown(text)} has no scheme", f"Write it out: https://{_shown(text)}")
     if parts.scheme not in _DEFAULT_PORTS:
         raise BursarError(
-            "bad_scheme", f"{_shown(parts.scheme)}: is not fetched, only http and https are", "give a web address"
+            "bad_scheme", f"{_shown(parts.scheme)}: is not fetched, only http and https are", "Give a web address"
         )
     if "@" in parts.netloc:
-        raise _bad("the address holds a user name or password", "leave out what stands before the @")
+        raise _bad("the address holds a user name or password", "Leave out what stands before the @")
     if not host or port == 0:
-        raise _bad(f"{_shown(text)} names no host", "give a full address such as https://example.com/page")
+        raise _bad(f"{_shown(text)} names no host", "Give a full address such as https://example.com/page")
     host = _ipv6(host) if parts.netloc.startswith("[") else _name(host)
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     return Url(
@@ -85,10 +85,10 @@ def parse(text: str, base: Url | None = None) -> Url:
 def _ipv6(host: str) -> str:
     try:
         if "%" in host:
-            raise _bad("an address with a zone is never public", "give a public one")
+            raise _bad("an address with a zone is never public", "Give a public one")
         return str(IPv6Address(host))
     except AddressValueError:
-        raise _bad(f"{_shown(host)} is not an IPv6 address", "give a correct one") from None
+        raise _bad(f"{_shown(host)} is not an IPv6 address", "Give a correct one") from None
 
 
 def _name(host: str) -> str:
@@ -103,9 +103,9 @@ def _name(host: str) -> str:
         try:
             host = idna.encode(host, uts46=True).decode("ascii")
         except (idna.IDNAError, UnicodeError):
-            raise _bad(f"{_shown(host)} is not a name that can exist", "check its spelling") from None
+            raise _bad(f"{_shown(host)} is not a name that can exist", "Check its spelling") from None
     if not _HOST.fullmatch(host):
-        raise _bad(f"{_shown(host)} is not a name that can exist", "check its spelling")
+        raise _bad(f"{_shown(host)} is not a name that can exist", "Check its spelling")
     return host
 
 

@@ -5,7 +5,8 @@ each command the *zygote* forks a *keeper*; the keeper forks the command, captur
 ends whatever is left. All of them watch the server: a socket that ends, or a process descriptor that becomes readable,
 means that it is gone, however it went.
 
-Server to zygote, nine bytes: `F` (fork a keeper; with it the descriptors control, output, stdin, script) or `K` and the
-process id of a keeper that no longer answers. Server to keeper, over control, lines: the order as JSON, later
-`stop <grace in seconds>`. Keeper to server: JSON lines, see `keeper.Keeper`.
+Server to zygote, nine bytes: `F` (fork a keeper; with it the descriptors control, output, stdin, script), or the
+process id of a keeper after `K` (it no longer answers: kill it) or `C` (it may have been stopped: continue it).
+Server to keeper, over control, lines: the order as JSON, later `stop <grace in seconds>`. Keeper to server: JSON
+lines, see `keeper.Keeper`.
 """

@@ -52,8 +52,8 @@ class Keeper:
         self.signalled: set[int] = set()
         self.poll = select.poll()
 
-    def run(self, stdin: int, script: int) -> None:
-        """Live as long as the command, and a moment longer."""
+    def run(self, stdin: int, script: int) -> bool:
+        """Live as long as the command, and a moment longer; tell whether nothing of it is left."""
         self._tell({"keeper": os.getpid()})
         self._fork(stdin, script)
         watched = (self.control.fileno(), self.bell.fd, self.failed, self.capture.fd, self.server)
@@ -70,6 +70,7 @@ class Keeper:
         self.capture.drain()
         if not self.orphaned:
             self._report(self.capture.failure or reason, took_s)
+        return self.alone
 
     def _receive_order(self) -> dict[str, Any]:
         line = bytearray()
@@ -84,7 +85,11 @@ class Keeper:
         """Start the command; `failed` becomes a descriptor that ends when it runs, or tells why it does not."""
         self.failed, write = os.pipe()
         self.begun = time.monotonic()
-        self.main = os.fork()
+        try:
+            self.main = os.fork()
+        except OSError as error:
+            self._tell({"failed": "fork", "errno": error.errno})
+            os._exit(0)
         if self.main == 0:
             become(self.order, self.capture.command_fd, stdin, script, write)
         if sys.platform != "linux":

@@ -63,36 +63,42 @@ class Zygote:
             if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
                 fds.frombytes(data[: len(data) - len(data) % fds.itemsize])
         if message.startswith(b"K"):
-            self._kill_keeper(int(message[1:]))
+            self._signal_keeper(int(message[1:]), signal.SIGKILL)
+        elif message.startswith(b"C"):
+            self._signal_keeper(int(message[1:]), signal.SIGCONT)
         elif message.startswith(b"F") and len(fds) == DESCRIPTORS:
             self._fork(fds)
+        for fd in fds:
+            os.close(fd)
         return bool(message)
 
     def _fork(self, fds: "array.array[int]") -> None:
-        pid = os.fork()
+        """Fork a keeper; where the system refuses, the end of its control socket tells the server."""
+        try:
+            pid = os.fork()
+        except OSError:
+            return
         if pid == 0:
             code = 1
             try:
-                self._become_keeper(fds)
-                code = 0
+                code = 0 if self._become_keeper(fds) else 1
             finally:
                 # Neither an error nor anything else may return into the zygote's loop.
                 os._exit(code)
         self.keepers.add(pid)
-        for fd in fds:
-            os.close(fd)
 
-    def _become_keeper(self, fds: "array.array[int]") -> None:
+    def _become_keeper(self, fds: "array.array[int]") -> bool:
+        """Keep one command; tell whether nothing of it is left."""
         self.orders.close()
         self.bell.close()
         adopt_orphans()
         name_process(b"bursar-keeper")
         control, output, stdin, script = fds
-        Keeper(socket.socket(fileno=control), output, self.server).run(stdin, script)
+        return Keeper(socket.socket(fileno=control), output, self.server).run(stdin, script)
 
-    def _kill_keeper(self, pid: int) -> None:
+    def _signal_keeper(self, pid: int, number: int) -> None:
         if pid in self.keepers:
-            os.kill(pid, signal.SIGKILL)
+            os.kill(pid, number)
 
     def _reap(self) -> None:
         """Wait for keepers; whatever else is a child of ours was orphaned by the death of its keeper."""

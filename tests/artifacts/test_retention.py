@@ -75,7 +75,7 @@ def test_using_a_session_keeps_it(root, make):
 
 def test_a_clock_set_back_removes_nothing(root, make):
     make(0, 100_000)
-    folder = Folder.root(root)
+    folder = Folder.root(root, lambda folder: True)
     for past in (time.time() - 400 * DAY, 0.0):
         assert sweep(folder, Limits(), past).sessions == 0
         assert sweep(folder, Limits(idle_s=0), past).sessions == 0
@@ -85,7 +85,7 @@ def test_a_clock_set_back_removes_nothing(root, make):
 def test_a_clock_set_forward_removes_only_what_nobody_uses(root, make):
     make(0)
     used = Store(root).create("me")
-    folder = Folder.root(root)
+    folder = Folder.root(root, lambda folder: True)
     assert sweep(folder, Limits(), time.time() + 400 * DAY).sessions == 1
     folder.close()
     assert left(root) == {used.directory.name}

@@ -1,7 +1,10 @@
+import json
 import os
 import re
+import shutil
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 from bursar.artifacts import Store
@@ -204,3 +207,102 @@ def test_an_equal_content_that_was_damaged_is_not_given(session, stored):
     first = stored(b"same")
     os.truncate(first.path, 0)
     assert session.same_as(stored(b"same").sha256, 4) is None
+
+
+def test_an_equal_content_that_was_touched_is_not_read_to_find_out(session, stored, monkeypatch):
+    artifact = stored(b"content" * 1000)
+    assert session.same_as(artifact.sha256, artifact.size).id == "a1"
+    os.utime(artifact.path, (1, 1))
+    with monkeypatch.context() as patch:
+        patch.setattr("bursar.artifacts.session._sha256", None)
+        assert session.same_as(artifact.sha256, artifact.size) is None
+    assert artifact.read(0, 7) == b"content"
+
+
+def test_equal_contents_are_looked_for_among_the_latest_of_earlier_processes(store, session, stored, monkeypatch):
+    made = [stored(b"content %d" % number) for number in range(12)]
+    monkeypatch.setattr("bursar.artifacts.ledger._LOOK_BACK", 3)
+    again = store.attach(session.handle, "local:me")
+    assert [again.same_as(artifact.sha256, artifact.size) is not None for artifact in made] == [False] * 9 + [True] * 3
+    assert len(again.artifacts()) == 12
+
+
+def _delete(session):
+    shutil.rmtree(session.directory)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="an open directory cannot be removed there")
+def test_a_session_whose_directory_was_deleted_goes_on_in_a_new_one(store, session, stored):
+    stored(b"lost")
+    _delete(session)
+    again = stored(b"kept")
+    assert again.id == "a2"
+    assert again.read(0, 9) == b"kept"
+    assert [artifact.id for artifact in session.artifacts()] == ["a2"]
+    assert refusal(lambda: session.open("a1"))[0] == "unknown_artifact"
+    assert session.directory.stat().st_mode & 0o777 == 0o700
+    assert store.attach(session.handle, "local:me").open("a2").read(0, 9) == b"kept"
+    with pytest.raises(BursarError, match="unknown_session"):
+        store.attach(session.handle, "local:you")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="an open directory cannot be removed there")
+def test_a_store_that_was_deleted_is_made_anew(store, session, stored):
+    shutil.rmtree(store.root)
+    assert stored(b"kept").read(0, 9) == b"kept"
+    assert store.create("local:me").artifacts() == []
+
+
+@pytest.mark.skipif(os.name == "nt", reason="an open directory cannot be removed there")
+@pytest.mark.parametrize("live", [False, True])
+def test_what_was_being_written_when_its_directory_was_deleted_is_kept(session, live):
+    writer = session.writer(tool="terminal", did="$ rm -rf", label="terminal.log")
+    if live:
+        os.write(writer.descriptor(), b"before\n")
+    else:
+        writer.write(b"before\n")
+    _delete(session)
+    if live:
+        os.write(writer.descriptor(), b"after\n")
+    else:
+        writer.write(b"after\n")
+    artifact = writer.commit(facts={"exit_code": 0})
+    assert (artifact.state, artifact.facts, artifact.did) == ("whole", {"exit_code": 0}, "$ rm -rf")
+    assert session.open(artifact.ref).read(0, 99) == b"before\nafter\n"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="an open directory cannot be removed there")
+def test_two_processes_go_on_in_the_same_new_directory(store, session, stored):
+    other = Store(store.root).attach(session.handle, "local:me")
+    _delete(session)
+    stored(b"ours")
+    with other.writer(tool="t", did="d") as writer:
+        writer.write(b"theirs")
+    assert [artifact.read(0, 9) for artifact in session.artifacts()] == [b"ours", b"theirs"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="times of change are times of birth there")
+def test_a_file_that_was_overwritten_and_given_its_old_time_is_another_source(session, tmp_path, opener):
+    file = tmp_path / "file"
+    file.write_text("one")
+    os.utime(file, ns=(10**18, 10**18))
+    artifact = session.refer(str(file), file.stat(), tool="t", did="d", opener=opener)
+    before = source_of(str(file), file.stat())
+    while source_of(str(file), file.stat()) == before:
+        file.write_text("two")
+        os.utime(file, ns=(10**18, 10**18))
+    assert session.same_source(source_of(str(file), file.stat())) is None
+    assert refusal(lambda: artifact.read(0, 3))[0] == "source_changed"
+
+
+def test_a_record_from_before_times_of_change_were_kept_is_still_read(session, tmp_path, opener):
+    file = tmp_path / "file"
+    file.write_text("text")
+    artifact = session.refer(str(file), file.stat(), tool="t", did="d", opener=opener)
+    record = session.directory / "a1.json"
+    given = json.loads(record.read_bytes())
+    del given["source"]["ctime_ns"]
+    record.write_text(json.dumps(given))
+    again = Store(session.directory.parent).attach(session.handle, "local:me").open("a1", opener)
+    assert again.source == replace(artifact.source, ctime_ns=0)
+    assert again.read(0, 9) == b"text"

@@ -144,3 +144,30 @@ def test_importing_the_store_loads_nothing_slow():
 
 def test_limits_are_those_that_were_given(tmp_path):
     assert Store(tmp_path, Limits(idle_s=5)).limits.idle_s == 5
+
+
+@pytest.mark.parametrize("holds", ["README.md", "applications/file", "abcdefgh2345/notes.txt"])
+def test_a_directory_that_holds_something_else_is_refused_and_left_alone(tmp_path, holds):
+    foreign = tmp_path / "bursar"
+    (foreign / holds).parent.mkdir(parents=True)
+    (foreign / holds).write_text("")
+    foreign.chmod(0o755)
+    mode = foreign.stat().st_mode
+    code, message, _ = refusal(lambda: Store(foreign).create("me"))
+    assert code == "data_directory_refused"
+    assert str(foreign) in message
+    assert foreign.stat().st_mode == mode
+    assert len(os.listdir(foreign)) == 1
+
+
+def test_an_empty_directory_and_one_with_sessions_are_used(tmp_path, store, session):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "empty" / ".DS_Store").write_text("")
+    assert Store(tmp_path / "empty").create("me").directory.is_dir()
+    (store.root / "notes.txt").write_text("")
+    assert Store(store.root).attach(session.handle, "local:me").handle == session.handle
+
+
+def test_a_session_whose_making_was_interrupted_does_not_close_the_store(tmp_path):
+    (tmp_path / "abcdefgh2345").mkdir()
+    assert Store(tmp_path).create("me").directory.is_dir()

@@ -3,11 +3,13 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import time
 
 import anyio
 import pytest
 from bursar.artifacts import Limits, Store
+from bursar.artifacts.scan import Scan
 from bursar.errors import BursarError
 
 posix = pytest.mark.skipif(os.name == "nt", reason="uses POSIX processes")
@@ -335,3 +337,68 @@ def test_without_nameless_files_everything_works_the_same(monkeypatch, session, 
     discarded.write(b"x")
     discarded.discard()
     assert names(session) == ["a1-x.log", "a1.json", "a2-output", "a2.json"]
+
+
+def test_a_process_is_given_no_descriptor_in_a_session_that_is_full(tmp_path):
+    session = Store(tmp_path, Limits(session_bytes=5000)).create("me")
+    with session.writer(tool="t", did="d") as writer:
+        writer.write(b"x" * 3000)
+        descriptor = session.writer(tool="t", did="d")
+        descriptor.descriptor()
+        assert 0 < descriptor.room < 5000
+        writer.write(b"x" * 1500)
+    descriptor.discard()
+    full = session.writer(tool="t", did="d")
+    with session.writer(tool="t", did="d") as writer:
+        writer.write(b"x" * writer.room)
+    with pytest.raises(BursarError) as refused:
+        full.descriptor()
+    assert refused.value.code == "quota"
+    assert "--quota-bytes" in refused.value.fix
+    assert full.artifact is None
+    session.close()
+
+
+def follow_with(session, data):
+    writer = session.writer(tool="t", did="d")
+    os.write(writer.descriptor(), data)
+    return writer.commit()
+
+
+@pytest.mark.parametrize("failure", [ValueError("a bug"), MemoryError(), RuntimeError("can't start new thread")])
+def test_a_scan_that_breaks_off_is_done_again_and_never_taken_for_the_whole(session, monkeypatch, failure):
+    data = os.urandom(5 << 20)
+    feed = Scan.feed
+    failures = iter([failure])
+
+    def failing_once(self, block):
+        if self.size >= 1 << 20 and (failure := next(failures, None)) is not None:
+            raise failure
+        feed(self, block)
+
+    monkeypatch.setattr(Scan, "feed", failing_once)
+    artifact = follow_with(session, data)
+    assert next(failures, None) is None
+    assert (artifact.state, artifact.size, artifact.sha256) == ("whole", len(data), hashlib.sha256(data).hexdigest())
+    assert artifact.lines == data.count(b"\n") + 1
+
+
+def test_where_no_thread_is_to_be_had_a_content_is_scanned_at_its_end(session, monkeypatch):
+    def no_thread(self):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", no_thread)
+    data = b"one\ntwo\n" * 100_000
+    artifact = follow_with(session, data)
+    assert (artifact.state, artifact.lines, artifact.sha256) == ("whole", 200_000, hashlib.sha256(data).hexdigest())
+
+
+def test_a_content_that_somebody_else_wrote_into_is_not_called_whole(session, monkeypatch):
+    monkeypatch.setattr("bursar.artifacts.folder._can_name", [False])
+    writer = session.writer(tool="t", did="d")
+    writer.write(b"ours")
+    (unfinished,) = (name for name in names(session) if name.startswith(".new-"))
+    with open(session.directory / unfinished, "ab") as file:
+        file.write(b"theirs")
+    artifact = writer.commit()
+    assert (artifact.state, artifact.read(0, 100)) == ("partial", b"ours")

@@ -48,8 +48,8 @@ def parts(content: bytes | str, name: str = "", allowance: Allowance = ROOMY) ->
 
 
 def serialised(value: object) -> str:
-    """Return the form whose size an allowance limits."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    """Return the form whose size an allowance limits; NaN, which strict parsers reject, is refused."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
 def within(value: object, allowance: Allowance) -> bool:

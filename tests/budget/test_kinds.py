@@ -79,6 +79,18 @@ def test_a_text_is_known_by_its_name(name: str, kind: str, detail: str) -> None:
     assert kind_of(b"some words\nand more\n", name) == (kind, detail)
 
 
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        ("diff --git a/x b/x\n--- a/x\n+++ b/x\n", "diff"),
+        ("2026-11-20T10:00:01Z INFO up\n2026-11-20T10:00:02Z INFO down\n", "log"),
+        ('{"a":1}\n{"a":2}\n{"a":3}\n', "jsonl"),
+    ],
+)
+def test_a_name_that_only_says_text_is_no_reason_not_to_look(content: str, kind: str) -> None:
+    assert kind_of(content.encode(), "out.txt")[0] == kind
+
+
 def test_a_tool_that_knows_the_kind_is_believed() -> None:
     assert kind_of(b"some words\n", kind="markdown") == ("markdown", "")
 
@@ -131,3 +143,24 @@ def test_utf16_is_recognised_with_and_without_its_mark(encoding: str) -> None:
     found = decide(len(content), content, content)
     assert found.name == "text"
     assert found.encoding == ("utf-16-be" if encoding == "utf-16-be" else "utf-16-le")
+
+
+@pytest.mark.parametrize(
+    ("code", "family"),
+    [
+        ("import os\nfrom sys import path\n\n\ndef main():\n    raise ValueError('fatal error')\n", "python"),
+        ("package main\n\nimport (\n\t\"fmt\"\n)\n\nfunc main() {\n\tpanic(\"error\")\n}\n", "go"),
+        ("use std::fs;\n\npub fn run() {\n}\n\nimpl Display for Error {\n}\n", "rust"),
+        ("#include <stdio.h>\n#define FAILED 1\n\nstatic int fail(void) {\n}\n", "c"),
+        ("package a.b;\n\nimport java.util.List;\n\npublic class Failed {\n}\n", "java"),
+        ('import x from "y";\nconst z = 1;\n\nexport function fail() {\n}\n', "script"),
+    ],
+)
+def test_source_code_is_known_without_its_name(code: str, family: str) -> None:
+    assert kind_of(code.encode()) == ("source", family)
+
+
+def test_a_log_that_shows_code_stays_a_log() -> None:
+    failure = b"E   ValueError: no\n    def test_it():\n>       import os\nFile \"x.py\", line 3, in run\n    from x import y\n"
+    assert kind_of(b"2026-01-01 12:00:00 INFO fine\n" * 50 + failure * 10)[0] == "log"
+    assert kind_of(failure * 10)[0] == "text"

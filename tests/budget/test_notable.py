@@ -194,3 +194,10 @@ def test_every_line_that_stands_out_is_counted_exactly(lines: list[bytes]) -> No
     numbers = [number for number, _ in found.lines]
     assert numbers == sorted(set(numbers))
     assert all(grades[number - 1] for number in numbers)
+
+
+def test_letters_within_base64_tell_of_nothing() -> None:
+    encoded = b"QmFzZTY0IGlzIG5vdCBhIG1lc3NhZ2UgYXQgYWxsLCBuZXZlci4g/ERR"
+    assert [severity(encoded), severity(encoded[:-3] + b"+FATAL=="), watched(encoded + b"\n").total] == [0, 0, 0]
+    assert severity(b"org/example/very/long/package/name/of/a/thing: ERR 17") == ERROR
+    assert severity(b"==================ERROR==================") == ERROR

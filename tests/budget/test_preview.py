@@ -81,7 +81,7 @@ def test_no_preview_exceeds_its_allowance_whatever_the_content(content: bytes, n
     found = preview(Held(content), Known(), Hint(name=name), allowance)
     assert found.value in ({}, "") or within(found.value, allowance)
     if found.complete and found.value != {}:
-        assert found.value == content.decode() or isinstance(found.value, dict)
+        assert isinstance(found.value, dict) or found.value == content.decode()
     assert found.complete or found.left_out
 
 
@@ -184,3 +184,34 @@ def test_the_smallest_allowance_still_tells_what_was_left_out(allowance: Allowan
     found = seen("some line of text\n" * 5000, allowance=allowance)
     assert found.left_out
     assert found.value == {} or within(found.value, allowance)
+
+
+@pytest.mark.parametrize(
+    "content", [b"abc\0def\n", b"./a.txt\0./b.txt\0./\xc3\xa9\0", b"/bin/sh\0-c\0echo\0", b"name\0" * 100]
+)
+def test_items_that_nul_separates_are_shown_whole(content: bytes) -> None:
+    found = seen(content)
+    assert (found.value, found.complete) == (content.decode(), True)
+
+
+def test_a_binary_of_which_every_byte_is_shown_leaves_nothing_out() -> None:
+    found = seen(b"\0\xff\x01\x02")
+    assert (found.kind, found.complete, found.left_out, dict(found.suggest)) == ("binary", True, "", {})
+    assert found.value == {"format": "unknown binary", "hex": "00ff0102"}
+
+
+def test_of_a_binary_only_a_little_is_suggested() -> None:
+    assert dict(seen(bytes(100_000)).suggest) == {"bytes": "48-559"}
+    assert dict(seen(b"\x7fELF" + bytes(56)).suggest) == {"bytes": "48-59"}
+
+
+def test_of_text_with_a_bad_byte_the_bytes_about_it_are_suggested() -> None:
+    assert dict(seen(b"log line\n" * 60 + b"\xff" + b"log line\n" * 60).suggest) == {"bytes": "508-571"}
+
+
+def test_source_code_without_a_name_has_no_errors() -> None:
+    code = "import os\n\n\n" + "def fail():\n    raise ValueError('fatal error: killed')\n\n\n" * 400
+    value = parts(code)
+    assert "notable" not in value
+    assert "notable_total" not in value
+    assert "grep" not in seen(code).suggest

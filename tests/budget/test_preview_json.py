@@ -1,8 +1,10 @@
 import json
+from math import inf, nan
 from typing import Any
 
 from bursar.budget import tokens
 from bursar.budget._shape import describe
+from bursar.budget._shape_text import Detail, trimmed
 from bursar.budget.cut import Allowance
 from held import ROOMY, Held, parts, seen, serialised, within
 from hypothesis import given, settings
@@ -112,6 +114,49 @@ def test_lone_surrogates_and_odd_numbers_do_no_harm() -> None:
     assert within(parts(text), ROOMY)
 
 
+def test_numbers_that_json_does_not_have_are_shown_as_strings() -> None:
+    rows = [{"loss": nan, "high": inf, "low": -inf, "step": step} for step in range(3000)]
+    for found in (seen(json.dumps(rows)), seen("\n".join(map(json.dumps, rows)))):
+        assert isinstance(found.value, dict)
+        sample = next(iter(found.value["sample"].values()))
+        assert sample == {"loss": "NaN", "high": "Infinity", "low": "-Infinity", "step": 0}
+    small = parts(json.dumps({"loss": nan, "text": "x" * 9000}))
+    assert small["trimmed"]["loss"] == "NaN"
+
+
+def test_numbers_that_json_does_not_have_are_counted_beside_the_range_of_the_others() -> None:
+    rows = [{"loss": step / 10 if step % 3 == 0 else nan, "high": inf} for step in range(3000)]
+    rows[7]["high"] = 2.5
+    shape = parts(json.dumps(rows))["shape"]["[3,000]"]
+    assert shape["loss"] == "NaN 2,000×|float 0.0..299.7"
+    assert shape["high"] == "Infinity 2,999×|float 2.5 1×"
+    assert parts(json.dumps({"best": nan, "text": ["x"] * 20_000}))["shape"]["best"] == "NaN"
+
+
+def test_both_truth_values_are_told() -> None:
+    assert parts(json.dumps([{"on": True, "text": "x" * 9000}, {"on": False}]))["shape"]["[2]"]["on"] == "bool"
+
+
+def test_dates_tell_the_first_and_the_last() -> None:
+    rows = [{"at": f"2026-{month:02}-{day:02}T10:00:00Z"} for day in range(28, 0, -1) for month in range(12, 0, -1)]
+    shape = parts(json.dumps(rows))["shape"]["[336]"]
+    assert shape["at"] == "str '2026-01-01T10:00:00Z'..'2026-12-28T10:00:00Z'"
+
+
+def test_one_error_among_a_few_values_is_shown_and_suggested() -> None:
+    cells = [{"output_type": "error" if place == 23 else "stream", "text": "x" * 2000} for place in range(40)]
+    found = seen(json.dumps({"cells": cells}))
+    assert isinstance(found.value, dict)
+    assert "cells[23]" in found.value["sample"]
+    assert dict(found.suggest) == {"grep": "error"}
+
+
+def test_a_last_item_is_shown_rather_than_counted() -> None:
+    detail = Detail(keys=16, depth=2, examples=0, characters=9)
+    assert trimmed(["a", "b", "c"], detail) == ["a", "b", "c"]
+    assert trimmed(["a", "b", "c", "d"], detail) == ["a", "b", "… 2 more"]
+
+
 def test_a_document_too_large_to_be_read_says_so() -> None:
     row = json.dumps({"id": 7, "text": "x" * 200}) + ","
     text = '{"items":[' + row * (33 * (1 << 20) // len(row)) + '{"id":8}]}'
@@ -144,7 +189,7 @@ def test_a_large_document_costs_less_than_nine_hundred_tokens() -> None:
 
 
 _VALUES = st.recursive(
-    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False), st.text(max_size=9)),
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=9)),
     lambda inner: st.one_of(st.lists(inner, max_size=6), st.dictionaries(st.text(max_size=5), inner, max_size=6)),
     max_leaves=40,
 )

@@ -174,3 +174,9 @@ def test_what_is_shown_as_text_is_a_true_start_and_end(lines: list[str], allowan
         assert not isinstance(tail, str) or text.decode().endswith(tail)
         if isinstance(head, str) and isinstance(tail, str) and "omitted" not in found.value and found.value:
             assert head + tail == text.decode()
+
+
+def test_a_word_that_only_one_notable_line_has_is_not_suggested() -> None:
+    quiet = "".join(f"quiet {i}\n" for i in range(300))
+    text = f"{quiet}=== FAILURES ===\n{quiet}an exception\n{quiet}" + "".join(f"FAILED {i * 'g'}\n" for i in range(25))
+    assert dict(seen(text, "run.log").suggest) == {"lines": "291-321"}

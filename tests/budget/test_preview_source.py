@@ -31,7 +31,10 @@ def lines_of(source: str, name: str) -> list[tuple[int, str]]:
         ("a.sh", "#!/bin/sh\nrun() {\n  x\n}\n", ["run()"]),
         ("a.sql", "CREATE TABLE users (\n id int);\ncreate index i on users(id);\n",
          ["CREATE TABLE users (", "create index i on users(id);"]),
-        ("a.yml", "on:\n  push: 1\njobs:\n  a: 2\n", ["on", "jobs"]),
+        ("a.yml", "on:\n  push: 1\njobs:\n  a:\n    b: 2\n", ["on", "push: 1", "jobs", "a"]),
+        ("a.html", ("<head><title>A &amp; B</title><script>\n</script><body><table><td>1</table>\n<nav><h1\nid='x'>\n"
+         " One <b>two</b>\n</h1></nav><h2></h2>\n<p>x<h3 class='y'>Three</h3><H2>Four</H2>\n"),
+         ["title: A & B", "# One two", "### Three", "## Four"]),
         ("a.md", "# One\ntext\n```\n# no\n```\n## Two\n", ["# One", "## Two"]),
     ],
 )  # fmt: skip
@@ -63,6 +66,13 @@ def test_members_are_named_with_their_lines_where_there_is_room() -> None:
     assert parts(source, "store.py")["outline"] == ["1 class Store: open 2, close 5"]
 
 
+def test_the_keys_below_a_key_are_named() -> None:
+    services = "".join(f"  svc{i}:\n    image: acme/{i}\n" + "    # words\n" * 90 for i in range(9))
+    value = parts(f'version: "3"\nservices:\n{services}volumes:\n  data: 1\n', "compose.yml")
+    assert value["outline"][1].startswith("2 services: svc0 3, svc1 95, svc2 187")
+    assert value["outline"][2].endswith(" volumes: data: 1 832")
+
+
 def test_head_and_tail_of_source_are_shown_too() -> None:
     source = "import os\n" + "def f():\n    pass\n" * 3000 + "main()\n"
     value = parts(source, "a.py")
@@ -80,5 +90,18 @@ def test_headings_of_a_long_document_are_listed_with_their_lines() -> None:
 def test_the_files_of_a_patch_are_listed() -> None:
     patch = "".join(f"diff --git a/f{i} b/f{i}\n--- a/f{i}\n+++ b/f{i}\n@@ -1 +1 @@\n" + "+x\n" * 90 for i in range(9))
     value = parts(patch)
-    assert value["outline"][0].startswith("1 diff --git a/f0 b/f0")
-    assert any("a/f8" in line for line in value["outline"])
+    assert value["outline"] == [f"{94 * i + 1} f{i} +90 -0" for i in range(9)]
+
+
+@pytest.mark.parametrize(
+    ("patch", "expected"),
+    [
+        ("commit 0123456789\n\n    words\n\ndiff --git a/x b/y\n--- a/x\n+++ b/y\n@@ -1 +1 @@\n-a\n+b\n+c\n",
+         ["commit 0123456789", "y +2 -1"]),
+        ("diff --git a/x b/x\nBinary files differ\ndiff --cc z\n--- a/z\n+++ b/z\n+c\n", ["x", "z"]),
+        ("--- a/x\t2026\n+++ b/x\t2026\n@@ -1 +1 @@\n-a\n+b\n--- y\n+++ y\n@@ -1 +1 @@\n+b\n", ["x +1 -1", "y +1 -0"]),
+        ("Index: x y\n=====\n--- x y\n+++ x y\n@@ -1 +1 @@\n-a\n", ["x y +0 -1"]),
+    ],
+)  # fmt: skip
+def test_the_files_of_a_patch_tell_how_many_lines_they_gain_and_lose(patch: str, expected: list[str]) -> None:
+    assert [text for _, text in lines_of(patch, "a.patch")] == expected

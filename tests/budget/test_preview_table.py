@@ -40,6 +40,17 @@ def test_empty_cells_are_counted() -> None:
     assert parts(text(rows))["columns"][2] == "amount float 1.5..7500.0|empty 1×"
 
 
+def test_cells_that_are_no_number_are_counted_beside_the_range() -> None:
+    rows = table(5000)
+    for row in rows[1:4001]:
+        row[2] = "nan"
+    assert parts(text(rows))["columns"][2] == "amount NaN 4,000×|float 6001.5..7500.0"
+
+
+def test_a_column_of_dates_tells_the_first_and_the_last() -> None:
+    assert parts(text(table(5000)))["columns"][3] == "when str '2026-11-01'..'2026-11-28'"
+
+
 def test_a_delimiter_other_than_the_comma_is_told() -> None:
     for delimiter in ("\t", ";", "|"):
         assert parts(text(table(3000), delimiter))["delimiter"] == delimiter

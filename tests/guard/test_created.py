@@ -1,5 +1,6 @@
 """A written file appears whole or not at all, where it may, and replaces nothing unasked."""
 
+import errno
 import os
 import threading
 
@@ -118,3 +119,31 @@ def test_a_directory_that_is_swapped_for_a_link_leads_nowhere(workspace, place):
         stop.set()
         swapper.join()
     assert os.listdir(place / "outside") == []
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="counts descriptors")
+def test_a_name_that_no_file_can_have_is_refused_and_leaves_nothing_open(workspace):
+    before = len(os.listdir("/proc/self/fd"))
+    assert refused(workspace, "sub/\ud800.txt") == "bad_path"
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+@pytest.mark.skipif(os.name == "nt", reason="closes descriptors behind the back of the file")
+def test_a_close_that_fails_is_an_error_and_closes_nothing_else(workspace, place, monkeypatch):
+    close, closed = os.close, []
+
+    def failing(descriptor):
+        close(descriptor)
+        closed.append(descriptor)
+        if len(closed) == 1:
+            raise OSError(errno.EIO, "the disk has gone")
+
+    with workspace.create("report.pdf") as file:
+        file.write(b"half")
+        monkeypatch.setattr(os, "close", failing)
+        with pytest.raises(BursarError) as raised:
+            file.commit()
+    monkeypatch.undo()
+    assert raised.value.code == "cannot_create"
+    assert len(set(closed)) == len(closed) == 2  # the file and its directory
+    assert os.listdir(place / "work") == ["sub"]

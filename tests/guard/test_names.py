@@ -1,8 +1,11 @@
 """Every file name has one written form, and the written form names the file."""
 
 import os
+import sys
+import unicodedata
 
 import pytest
+from bursar.budget.clean import clean
 from bursar.guard.names import readings, written
 from hypothesis import given
 from hypothesis import strategies as st
@@ -41,3 +44,10 @@ def test_ordinary_names_are_written_as_they_are():
 @given(st.text(max_size=60))
 def test_any_text_at_all_can_be_written(text: str):
     written(text).encode()
+
+
+def test_whatever_hides_or_reverses_text_is_escaped_as_it_is_in_facts():
+    hiding = {"Cc", "Cf", "Cs", "Zl", "Zp"}
+    for character in map(chr, range(sys.maxunicode + 1)):
+        if unicodedata.category(character) in hiding and clean(character) != character:
+            assert written(f"a{character}b") != f"a{character}b", hex(ord(character))

@@ -1,12 +1,13 @@
 """TLS: the name is checked, the authority is checked, the time is checked."""
 
+import asyncio
 import datetime
 import ssl
 
 import pytest
 import trustme
 from bursar.guard.net import Limits
-from loopback import Sink, net_for, page, redirect, site
+from loopback import Sink, Site, net_for, page, redirect, site
 
 pytestmark = pytest.mark.anyio
 
@@ -93,11 +94,24 @@ async def test_a_self_signed_certificate_is_refused_by_name(authority, trusted, 
     assert (response.failure.stage, response.failure.code) == ("tls", "certificate_self_signed")
 
 
-async def test_a_server_without_tls_is_a_tls_failure(trusted):
+async def test_a_server_that_answers_without_tls_is_a_tls_failure(trusted):
+    async def speak_plainly(reader, writer):
+        await reader.read(1)
+        writer.write(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
+        await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(speak_plainly, "127.0.0.1", 0) as server:
+        there = Site(server.sockets[0].getsockname()[1], {}, "https")
+        response = await net_for(there, ca_file=trusted).fetch(there.url(), Sink())
+    assert (response.failure.stage, response.failure.code) == ("tls", "tls_failed")
+
+
+async def test_a_server_that_waits_for_plain_words_has_stalled(trusted):
     async with site({"/": page(b"x")}) as there:
         net = net_for(there, ca_file=trusted, limits=Limits(connect_s=0.3))
         response = await net.fetch(f"https://site.test:{there.port}/", Sink())
-    assert response.failure.stage in ("tls", "timeout")
+    assert (response.failure.stage, response.failure.code) == ("timeout", "stalled")
     assert there.asked == []
 
 

@@ -1,6 +1,7 @@
 """Only what lies in the workspace opens, however it is spelled, linked or swapped."""
 
 import ctypes
+import difflib
 import os
 import socket
 import subprocess
@@ -8,7 +9,9 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from bursar.errors import BursarError
@@ -172,10 +175,31 @@ def test_hard_links_within_the_workspace_and_to_the_own_session_open(place: Plac
 
 
 @posix
-def test_a_hard_link_that_cannot_be_told_from_a_closed_file_is_refused(place: Place, monkeypatch: pytest.MonkeyPatch):
+def test_the_store_is_listed_once_for_a_file_with_several_names(place: Place, monkeypatch: pytest.MonkeyPatch):
     os.link(place.root / "README.md", place.root / "again.md")
-    monkeypatch.setattr(paths, "TWINS_LOOKED_AT", 1)
-    assert place.refusal("again.md").code == "permission_denied"
+    os.link(place.secret, place.root / "innocent.txt")
+    listed: list[object] = []
+    scandir = os.scandir
+    monkeypatch.setattr(os, "scandir", lambda place: listed.append(place) or scandir(place))
+    for _ in range(3):
+        assert place.read("again.md") == b"hello"
+    assert len(listed) == 2  # the store, and the session of another
+    elsewhere = Workspace([place.root], closed=[place.store])
+    os.link(place.mine / "a1-terminal.log", place.root / "own.log")
+    assert place.read("own.log") == b"my own"
+    with pytest.raises(BursarError, match="not_found"):
+        elsewhere.open("own.log")
+    with pytest.raises(BursarError, match="not_found"):
+        elsewhere.opening(place.other).open("own.log")
+    for _ in range(2):
+        assert place.refusal("innocent.txt").code == "not_found"
+
+
+@posix
+def test_a_hard_link_is_found_where_listings_do_not_tell_inodes(place: Place, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(paths, "_tells_inode", lambda entry: False)
+    os.link(place.secret, place.root / "innocent.txt")
+    assert place.refusal("innocent.txt").code == "not_found"
 
 
 @linux
@@ -428,3 +452,50 @@ def test_a_directory_is_descended_without_following_links(place: Place):
         with top.enter("src") as src:
             assert src.read("main.py", 100) == b"print()"
             assert [entry.name for entry in src.entries()] == ["main.py"]
+
+
+def test_of_many_names_only_the_likely_ones_are_compared(place: Place, monkeypatch: pytest.MonkeyPatch):
+    for number in range(2000):
+        (place.root / f"report_{number:04d}_of_the_year.csv").touch()
+    (place.root / "requirements.txt").touch()
+    compared: list[int] = []
+    closest = difflib.get_close_matches
+
+    def counted(word: str, possibilities: Iterable[str], **options: Any) -> list[str]:
+        compared.append(len(names := list(possibilities)))
+        return closest(word, names, **options)
+
+    monkeypatch.setattr(difflib, "get_close_matches", counted)
+    assert "requirements.txt'" in place.refusal("requirments.txt").fix
+    assert "report_0777_of_the_year.csv'" in place.refusal("reprot_0777_of_the_yaer.csv").fix
+    assert compared == [200, 200]
+
+
+def test_what_does_not_exist_is_looked_for_in_a_thread(place: Place):
+    assert place.workspace.is_quick("README.md", 1 << 18)
+    assert not place.workspace.is_quick("READNE.md", 1 << 18)
+
+
+def test_a_link_that_leads_nowhere_is_told_as_that(place):
+    (place.root / "dangling").symlink_to(place.root / "src" / "gone.py")
+    refused = place.refusal("dangling")
+    assert refused.code == "not_found"
+    assert refused.message == f"'dangling' is a link to '{place.root}/src/gone.py', which does not exist"
+    (place.root / "outward").symlink_to(place.root.parent / "nowhere")
+    assert place.refusal("outward").code == "path_outside_roots"
+
+
+def test_what_only_another_root_has_is_proposed(place, tmp_path):
+    other = tmp_path / "second root"
+    other.mkdir()
+    (other / "only-here.txt").write_bytes(b"x")
+    (other / "secret").mkdir()
+    (other / "secret" / "key").write_bytes(b"x")
+    workspace = Workspace([place.root, other], closed=[other / "secret"])
+    with pytest.raises(BursarError) as refused:
+        workspace.open("only-here.txt")
+    assert (refused.value.code, refused.value.fix) == ("not_found", f"Did you mean '{other}/only-here.txt'")
+    for path in ("secret/key", "nowhere.txt"):
+        with pytest.raises(BursarError) as refused:
+            workspace.open(path)
+        assert str(other) not in refused.value.fix

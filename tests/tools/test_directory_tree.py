@@ -1,6 +1,7 @@
 """A tree is listed to its depth, counted below, stable, and never followed out of its place."""
 
 import ctypes
+import itertools
 import os
 import shutil
 import subprocess
@@ -8,6 +9,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import anyio
@@ -15,7 +17,9 @@ import pytest
 from bursar.artifacts import Artifact
 from bursar.budget.cut import Allowance
 from bursar.errors import BursarError
+from bursar.guard.paths import Workspace
 from bursar.tools import _walk
+from bursar.tools._ignore import Rules
 from bursar.tools.base import Done
 from bursar.tools.directory_tree import DirectoryTree
 from tool_place import Place
@@ -150,8 +154,6 @@ def test_names_that_are_not_utf8_and_names_with_line_breaks_take_one_line_and_ca
 
 
 def _workspace(place: Place):
-    from bursar.guard.paths import Workspace
-
     return Workspace([place.root])
 
 
@@ -283,8 +285,6 @@ def test_a_directory_that_may_not_be_read_is_listed_and_said():
 
 
 def _listing_as_nobody(root: Path, depth: int) -> str:
-    from bursar.guard.paths import Workspace
-    from bursar.tools._ignore import Rules
 
     reading, writing = os.pipe()
     child = os.fork()
@@ -454,9 +454,9 @@ def test_a_cancelled_walk_ends_its_thread(place: Place, monkeypatch: pytest.Monk
 
 def test_the_description_and_schema_are_short():
     from bursar.budget import tokens
-    from bursar.server.schema import listed
+    from bursar.server.schema import described
 
-    tool = listed(DirectoryTree())
+    tool = described(DirectoryTree())
     assert tokens.count(tool.model_dump_json(include={"name", "description", "input_schema"}, by_alias=True)) <= 200
 
 
@@ -465,3 +465,69 @@ def test_the_artifact_is_what_the_reply_points_to(place: Place):
     _, artifact = place.done(DirectoryTree())
     assert isinstance(artifact, Artifact)
     assert artifact.path.endswith("tree.txt")
+
+
+def walked(place: Place, beat: Callable[[float], None], depth: int = 1) -> _walk.Walk:
+    """A walk that has run."""
+    with Workspace([place.root]).directory(".") as top:
+        walk = _walk.Walk(top, _walk.Node("w", "", (), Rules()), depth=depth, beat=beat, list_s=5)
+        walk.run()
+    return walk
+
+
+def test_what_is_counted_twice_is_not_hidden_twice(place: Place, monkeypatch: pytest.MonkeyPatch):
+    place.write(".gitignore", "*.o\n")
+    for number in range(40):
+        place.write(f"d{number % 4}/e/f{number}.o")
+        place.write(f"d{number % 4}/e/f{number}.c")
+    place.write("top.o")
+    count, counted = _walk.Walk._count, set[str]()
+
+    def unfinished_at_first(self: _walk.Walk, node: _walk.Node, until: float) -> bool:
+        is_done = count(self, node, until)
+        if node.path in counted:
+            return is_done
+        counted.add(node.path)
+        return False
+
+    monkeypatch.setattr(_walk.Walk, "_count", unfinished_at_first)
+    walk = walked(place, lambda seen: None)
+    assert len(counted) == 4
+    assert walk.ignored == 41
+
+
+def test_a_directory_of_many_entries_is_met_a_few_at_a_time(place: Place):
+    place.write(".gitignore", "*.o\n")
+    for number in range(2000):
+        place.write(f"flat/{number}.c")
+    beats: list[float] = []
+    walked(place, beats.append, depth=0)
+    assert all(later - before <= 256 for before, later in itertools.pairwise(beats))
+    assert beats[-1] > 2000 - 256
+
+    def cancelled(seen: float) -> None:
+        if seen > 500:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        walked(place, cancelled)
+
+
+def test_counting_stops_in_the_middle_of_a_directory(place: Place, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(_walk, "COUNT_S", 0.0)
+    for number in range(1000):
+        place.write(f"flat/{number}.c")
+    done, artifact = place.done(DirectoryTree())
+    assert "unfinished" in done.facts
+    assert artifact.read(0, 1 << 20).decode().splitlines()[1].startswith("     0  flat/  (≥25")
+
+
+def test_a_listing_that_would_be_too_long_stops_and_says_so(place: Place, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(_walk, "LISTED_MAX", 100)
+    for number in range(200):
+        place.write(f"{number}.c")
+    done, artifact = place.done(DirectoryTree())
+    text = artifact.read(0, 1 << 20).decode()
+    assert "not all listed: too much" in text.splitlines()[0]
+    assert len(text.splitlines()) == 101
+    assert "unfinished" in done.facts

@@ -2,6 +2,7 @@
 
 import codecs
 import os
+import random
 import subprocess
 import sys
 
@@ -205,3 +206,44 @@ def test_utf8_and_binary_files_are_told_without_loading_the_guesser():
         "assert 'charset_normalizer' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code, os.path.dirname(__file__)], check=True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Größe: naïve café, señor, Übermaß\n" * 50,
+        "name;city;amount\nMüller;Köln;12,50\nGroß;Düsseldorf;13\nLefèvre;Orléans;1\n",
+        "Temp: 25°C ±1\n" * 5,
+        "Copyright © 2026\n",
+    ],
+)
+def test_western_names_and_signs_are_read_as_such_and_called_a_guess(text: str):
+    encoding = told(text.encode("latin-1"))
+    assert (encoding.codec, encoding.name) == ("cp1252", "cp1252 (guessed)")
+
+
+@pytest.mark.parametrize("encoding", ["cp1250", "iso8859-2"])
+def test_both_encodings_of_polish_are_told_apart(encoding: str):
+    assert converted(POLISH.encode(encoding)) == POLISH
+
+
+def _with_stray_bytes(text: bytes, count: int) -> bytes:
+    damaged, dice = bytearray(text), random.Random(1)
+    for _ in range(count):
+        damaged[dice.randrange(len(damaged))] = dice.randrange(0x80, 0x100)
+    return bytes(damaged)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"plain ascii log line number\n" * 10_000 + b"\xff" + b"plain ascii log line number\n" * 10_000,
+        b"plain \xc3 ascii\n" + b"log line\n" * 20_000 + b"\xff\xfe log line\n",
+        _with_stray_bytes(b"2026-01-01 12:00:00 INFO a line of a log in plain ascii\n" * 36_000, 500),
+        b"\xff" * 100,
+        b"\xed\xa0\x80abc",
+    ],
+    ids=["one", "three", "scattered", "nothing else", "lone surrogate"],
+)
+def test_stray_bytes_are_no_encoding(data: bytes):
+    assert told(data) == UTF_8

@@ -2,12 +2,13 @@ import json
 import os
 import threading
 import time
+from contextlib import contextmanager
 
 import pytest
-from bursar.artifacts import Artifact
+from bursar.artifacts import Artifact, _engines, search
 from bursar.budget import tokens
 from bursar.errors import BursarError
-from bursar.server.schema import listed
+from bursar.server.schema import described
 from bursar.tools.base import Reading
 from bursar.tools.read_artifact import ReadArtifact
 from tool_place import Place
@@ -39,7 +40,7 @@ def refused(place: Place, **arguments: object) -> BursarError:
 
 
 def test_what_the_model_reads_of_it_is_short():
-    tool = listed(TOOL)
+    tool = described(TOOL)
     whole = {"name": tool.name, "description": tool.description, "schema": tool.input_schema}
     assert tokens.count(json.dumps(whole, separators=(",", ":"))) <= 220
     assert TOOL.read_only
@@ -99,7 +100,7 @@ def test_without_an_artifact_the_latest_are_listed_first(place, log):
         writer.write(b"x")
     reading = read(place)
     first, second = text(reading).splitlines()
-    assert first.startswith("a2  1 B  1 lines  ")
+    assert first.startswith("a2  1 B  1 line  ")
     assert first.endswith("t: read notes.md")
     assert second.startswith("a1  ")
     assert "12,000 lines" in second
@@ -239,3 +240,119 @@ def test_a_referenced_file_is_read_by_the_rules_for_files(place):
 )
 def test_the_action_is_told_in_one_line_without_the_handle(arguments, did):
     assert TOOL.did(TOOL.Args(**arguments)) == did
+
+
+def test_a_search_ends_before_the_client_gives_up_and_tells_what_it_found(place, monkeypatch):
+    with place.session.writer(tool="t", did="d") as writer:
+        writer.write(b"needle\n" * 2000)
+    grep, deadlines, over = search.grep, [], threading.Event()
+
+    async def watched(artifact, query, deadline_s=10.0, progress=None):
+        deadlines.append(deadline_s)
+        try:
+            return await grep(artifact, query, deadline_s, progress)
+        finally:
+            over.set()
+
+    monkeypatch.setattr(search, "grep", watched)
+    monkeypatch.setattr(_engines._Ripgrep, "count", lambda self, *, lines: over.wait(60))
+    place.patience_s = 1.0
+    reading = read(place, artifact="a1", grep="needle", context=0)
+    assert deadlines[0] <= 0.9
+    assert str(reading.facts["matches"]).startswith("more than ")
+    assert text(reading).startswith("1: needle\n2: needle\n")
+
+
+def test_a_range_that_is_not_there_yet_is_waited_for(place):
+    writer = place.session.writer(tool="terminal", did="$ serve")
+    shared = writer.descriptor()
+    os.write(shared, b"line 1\n")
+
+    def work():
+        for number in range(2, 7):
+            time.sleep(0.05)
+            os.write(shared, b"line %d\n" % number)
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    reading = read(place, artifact="a1", lines="5-5", wait_s=20)
+    worker.join()
+    assert text(reading) == "line 5\n"
+    assert reading.facts["state"] == "running"
+    assert text(read(place, artifact="a1", lines="2-3", wait_s=600)) == "line 2\nline 3\n"
+    assert text(read(place, artifact="a1", bytes="7-13", wait_s=600)) == "line 2\n"
+    writer.commit()
+
+
+def test_a_range_that_does_not_come_is_no_error_for_who_waits(place):
+    writer = place.session.writer(tool="terminal", did="$ serve")
+    os.write(writer.descriptor(), b"line 1\n")
+    reading = read(place, artifact="a1", lines="9999-", wait_s=0.1)
+    assert (text(reading), reading.facts["state"]) == ("", "running")
+    assert reading.facts["note"] == "line 9,999 is beyond the end: there is 1 line"
+    error = refused(place, artifact="a1", lines="9999-")
+    assert error.code == "beyond_the_end"
+    assert "wait_s" in error.fix
+    later = threading.Timer(0.1, writer.commit, kwargs={"facts": {"exit_code": 7}})
+    later.start()
+    ended = read(place, artifact="a1", lines="9999-", wait_s=20)
+    later.join()
+    assert (ended.facts["exit_code"], "state" in ended.facts) == (7, False)
+
+
+def test_who_waits_again_is_shown_only_what_is_new(place):
+    writer = place.session.writer(tool="terminal", did="$ serve")
+    shared = writer.descriptor()
+    os.write(shared, b"first\n")
+    assert text(read(place, artifact="a1", wait_s=0.05)) == "first\n"
+    os.write(shared, b"second\n")
+    news = read(place, artifact="a1", wait_s=20)
+    assert (text(news), news.facts) == ("second\n", {"state": "running", "bytes": "6-12 of 13"})
+    assert read(place, artifact="a1", wait_s=0.05).facts["bytes"] == "none new of 13"
+    assert text(read(place, artifact="a1")) == "first\nsecond\n"
+    os.write(shared, b"x" * 20_000 + b"\nlast\n")
+    assert text(read(place, artifact="a1", wait_s=20)).endswith("xxx\nlast\n")
+    os.write(shared, b"bye\n")
+    writer.commit(facts={"exit_code": 3})
+    ended = read(place, artifact="a1", wait_s=20)
+    assert (text(ended), ended.facts["exit_code"]) == ("bye\n", 3)
+    assert text(read(place, artifact="a1", wait_s=20)).startswith("first\n")
+
+
+def test_a_line_that_takes_too_long_to_find_is_told_before_the_client_gives_up(place, monkeypatch):
+    with place.session.writer(tool="t", did="d") as writer:
+        writer.write(b"0123456789\n" * 1_000_000)
+    place.session.directory.joinpath("a1.idx").unlink()
+    session = place.store.attach(place.session.handle, "local:1")
+    read_at = Artifact.opened
+
+    @contextmanager
+    def slow(self):
+        with read_at(self) as content:
+            content_read = content.read
+
+            def crawl(offset, length):
+                time.sleep(0.1)
+                return content_read(offset, length)
+
+            content.read = crawl
+            yield content
+
+    place.patience_s = 0.3
+    monkeypatch.setattr(Artifact, "opened", slow)
+    with pytest.raises(BursarError) as caught:
+        place.call(TOOL, session, artifact="a1", lines="999999-")
+    assert caught.value.code == "timeout"
+    assert "Call again" in caught.value.fix
+    monkeypatch.setattr(Artifact, "opened", read_at)
+    place.patience_s = 30
+    outcome = place.call(TOOL, session, artifact="a1", lines="999999-")
+    assert text(outcome) == "0123456789\n" * 2
+
+
+def test_a_context_that_is_cut_is_told(place):
+    with place.session.writer(tool="t", did="d") as writer:
+        writer.write((b"x" * 300 + b"\n") * 50 + b"NEEDLE\n" + (b"x" * 300 + b"\n") * 50)
+    reading = read(place, artifact="a1", grep="NEEDLE", context=50)
+    assert reading.facts["context"] == "only the nearest lines; lines shows more"
+    assert len(text(reading)) < 5000

@@ -2,6 +2,7 @@
 
 import os
 import sys
+import time
 from pathlib import Path
 
 import anyio
@@ -38,6 +39,7 @@ def test_the_artifact_has_exactly_the_bytes_of_the_file(place: Place, content: b
 
 def test_an_unchanged_file_is_stored_once(place: Place):
     _old(place.write("big.log", BIG))
+    time.sleep(2 * module.FINE_TICK_S)
     _, first = place.done(ReadFile(), path="big.log")
     _, second = place.done(ReadFile(), path=str(place.root / "big.log"))
     assert first.id == second.id
@@ -122,7 +124,7 @@ def test_the_encoding_is_said_again_when_the_stored_copy_is_used(place: Place):
     first, _ = place.done(ReadFile(), path="f.txt")
     second, _ = place.done(ReadFile(), path="f.txt")
     assert first.facts == second.facts
-    assert "cp1251" in str(second.facts["encoding"])
+    assert second.facts["encoding"] == "cp1251 (guessed), shown and stored as UTF-8"
 
 
 def test_line_ends_of_windows_are_said_and_kept(place: Place):
@@ -235,7 +237,29 @@ def test_a_cancelled_read_ends_its_thread(place: Place, monkeypatch: pytest.Monk
 
 def test_the_description_and_schema_are_short(place: Place):
     from bursar.budget import tokens
-    from bursar.server.schema import listed
+    from bursar.server.schema import described
 
-    tool = listed(ReadFile())
+    tool = described(ReadFile())
     assert tokens.count(tool.model_dump_json(include={"name", "description", "input_schema"}, by_alias=True)) <= 200
+
+
+@linux
+def test_a_file_that_was_overwritten_and_given_its_old_time_is_read_again(place: Place):
+    _old(place.write("stale.txt", b"one"))
+    time.sleep(2 * module.FINE_TICK_S)
+    _, first = place.done(ReadFile(), path="stale.txt")
+    _, same = place.done(ReadFile(), path="stale.txt")
+    _old(place.write("stale.txt", b"two"))
+    _, second = place.done(ReadFile(), path="stale.txt")
+    assert (first.id, same.id) == ("a1", "a1")
+    assert second.read(0, 9) == b"two"
+
+
+@linux
+def test_a_name_that_is_written_as_it_is_shown_is_told_as_it_is_shown(place: Place):
+    Path(os.fsdecode(os.fsencode(place.root) + b"/caf\xe9.txt")).write_bytes(b"x")
+    assert ReadFile().did(ReadFile.Args(path=r"caf\xe9.txt")) == r"read caf\xe9.txt"
+    place.done(ReadFile(), path=r"caf\xe9.txt")
+    with pytest.raises(BursarError) as refused:
+        place.call(ReadFile(), path=r"th\xe9.txt")
+    assert r"'th\xe9.txt'" in refused.value.message

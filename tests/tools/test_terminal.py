@@ -3,6 +3,7 @@
 # ruff: noqa: ASYNC110
 # These tests own their event loop: nothing else waits for it.
 
+import base64
 import os
 import secrets
 import signal
@@ -176,7 +177,6 @@ async def test_a_command_runs_in_the_first_root_or_where_it_is_told(bench: Bench
         ({"command": " \n"}, "bad_argument"),
         ({"command": "pwd", "timeout_s": -1}, "bad_argument"),
         ({"command": "pwd", "timeout_s": 86_401}, "bad_argument"),
-        ({"command": "pwd", "timeout_s": float("nan")}, "bad_argument"),
         ({"command": "pwd", "stop": True}, "bad_argument"),
         ({"command": "pwd", "artifact": "a1"}, "bad_argument"),
         ({"artifact": "a1", "stop": True, "input": "x"}, "bad_argument"),
@@ -321,7 +321,7 @@ async def test_a_background_command_that_fails_at_once_is_told_so(bench: Bench):
 async def test_a_background_command_can_be_talked_to_and_stopped(bench: Bench, sleep: str):
     reference = live(await bench(f"while read line; do echo got $line; done; echo closed; {sleep}", background=True))
     first = await bench(artifact=reference, input="one\n")
-    assert (shown(first), first.facts) == ("got one\n", {"state": "running"})
+    assert (shown(first), first.facts) == ("got one\n", {"state": "running", "bytes": "0-7 of 8"})
     assert shown(await bench(artifact=reference.partition("/")[2], input="two\nthree\n")) == "got two\ngot three\n"
     assert shown(await bench(artifact=reference, input="four\n\x04")) == "got four\nclosed\n"
     with pytest.raises(BursarError, match="input_closed"):
@@ -391,3 +391,76 @@ async def test_parallel_commands_do_not_mix(bench: Bench):
         for number in range(30):
             group.start_soon(one, number)
     assert len(bench.session.artifacts()) == 30
+
+
+async def test_an_answer_that_is_no_text_says_how_it_is_shown(bench: Bench):
+    reference = live(await bench(r"read line; printf '\377\376\0\1\n'; sleep 60", background=True))
+    answer = await bench(artifact=reference, input="go\n")
+    assert answer.facts["shown_as"] == "base64"
+    assert base64.b64decode(shown(answer)) == b"\xff\xfe\0\1\n"
+    await bench(artifact=reference, stop=True)
+
+
+async def test_a_command_prints_no_more_than_its_session_may_hold(bench: Bench, tmp_path: Path):
+    bench.session = Store(tmp_path / "small", StoreLimits(session_bytes=100_000)).create("local:test")
+    done = await bench("yes | head -c 60000")
+    assert content(done.output) == b"y\n" * 30_000
+    done = await bench("yes | head -c 60000")
+    assert done.facts["ended"] == "output limit"
+    assert "--quota-bytes" in done.facts["fix"]
+    assert sum(artifact.size for artifact in bench.session.artifacts()) < 100_000
+    with bench.session.writer(tool="t", did="d") as writer:
+        writer.write(b"x" * bench.session.room(anew=True))
+    with pytest.raises(BursarError) as refused:
+        await bench("touch was-here")
+    assert refused.value.code == "quota"
+    assert not (bench.root / "was-here").exists()
+    bench.session.close()
+
+
+# Clients that do not wait
+
+
+async def test_what_a_command_does_not_read_is_told_before_the_client_gives_up(bench: Bench, sleep: str):
+    reference = live(await bench(sleep, background=True))
+    with anyio.fail_after(1):
+        told = await bench(artifact=reference, input="x" * 200_000, patience_s=1)
+    assert "of 200,000 bytes; it does not read its input" in str(told.facts["unsent"])
+    await bench(artifact=reference, stop=True)
+
+
+async def test_first_input_that_a_background_command_does_not_read_is_told_too(bench: Bench, sleep: str):
+    done = await bench(sleep, background=True, input="x" * 200_000, patience_s=1)
+    assert "of 200,000 bytes" in str(done.facts["unsent"])
+    await bench(artifact=live(done), stop=True)
+
+
+# What commands do to those who watch over them
+
+
+async def test_a_command_that_stops_its_keeper_ends_in_time(bench: Bench, sleep: str):
+    done = await bench(f"kill -STOP $PPID; {sleep}", timeout_s=0.5)
+    assert done.facts["ended"] == "timeout"
+    assert alive(sleep) == []
+
+
+async def test_a_command_that_kills_its_keeper_was_lost_and_not_just_not_started(bench: Bench, sleep: str):
+    for _ in range(10):
+        done = await bench(f"echo begun; kill -KILL $PPID; {sleep}")
+        assert done.facts["ended"] == "lost"
+        assert "See what it did before" in str(done.facts["fix"])
+
+
+async def test_a_command_that_deletes_its_session_is_told_like_any_other(bench: Bench):
+    await bench("echo one")
+    done = await bench(f"echo before; rm -rf {bench.session.directory}; echo after; exit 4")
+    assert done.facts["exit_code"] == 4
+    assert content(done.output) == b"before\nafter\n"
+    assert content((await bench("echo next")).output) == b"next\n"
+
+
+@pytest.mark.parametrize("command", ["{}", "{}; true"])
+async def test_processes_of_a_command_that_was_itself_ended_are_not_counted(bench: Bench, sleep: str, command: str):
+    done = await bench(command.format(sleep), timeout_s=0.3)
+    assert done.facts["ended"] == "timeout"
+    assert "killed" not in done.facts

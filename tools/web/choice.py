@@ -6,9 +6,12 @@ from itertools import accumulate
 from turbohtml import Element
 
 from .segments import Block, Frame, Picture, Segments
+from .tables import is_layout
 
 _CELLS = frozenset({"td", "th", "body", "html", "#"})
-_KEPT_TABLE, _DROPPED_TABLE = 0.65, 0.15
+_KEPT_TABLE = 0.2
+_KEPT_LAYOUT, _DROPPED_LAYOUT = 0.65, 0.15
+_SHORT_PAGE_WORDS, _SURELY_AROUND = 120, 0.04
 _PICTURE_LEVELS = 3
 
 
@@ -17,6 +20,8 @@ def choose(blocks: Sequence[Block], probabilities: Sequence[float]) -> list[bool
 
     With p the probability that a word belongs to the main content, F1 of a set S is expected to be
     2·Σ_S p / (|S| + Σ p); it rises with each block in order of p up to one place, and falls behind it.
+
+    Of a page of few words only what is surely not content goes: a reader loses more by a missing line than by a menu.
     """
     sizes = [len(block.words) for block in blocks]
     wanted = sum(p * n for p, n in zip(probabilities, sizes, strict=True))
@@ -31,19 +36,28 @@ def choose(blocks: Sequence[Block], probabilities: Sequence[float]) -> list[bool
     kept = [False] * len(blocks)
     for i in order[:best_count]:
         kept[i] = True
+    if sum(sizes) < _SHORT_PAGE_WORDS:
+        return [stays or p >= _SURELY_AROUND for stays, p in zip(kept, probabilities, strict=True)]
     return kept
 
 
 def whole_tables(segments: Segments, kept: list[bool]) -> None:
-    """A table most of which is kept is kept whole, and one that is hardly kept goes: a row with holes says nothing."""
+    """Keep a table whole or not at all, since a row with holes misleads; one that places parts of a page may be cut."""
     sizes = [0, *accumulate(len(block.words) for block in segments.blocks)]
     for frame in segments.frames:
         if frame.tag != "table" or frame.last <= frame.first:
             continue
         total = sizes[frame.last] - sizes[frame.first]
         share = sum(len(segments.blocks[i].words) for i in range(frame.first, frame.last) if kept[i]) / total
-        if share >= _KEPT_TABLE or share <= _DROPPED_TABLE:
-            kept[frame.first : frame.last] = [share >= _KEPT_TABLE] * (frame.last - frame.first)
+        if not 0 < share < 1:
+            continue
+        whole, gone = (
+            (_KEPT_LAYOUT, _DROPPED_LAYOUT)
+            if frame.element is None or is_layout(frame.element)
+            else (_KEPT_TABLE, _KEPT_TABLE)
+        )
+        if share >= whole or share <= gone:
+            kept[frame.first : frame.last] = [share >= whole] * (frame.last - frame.first)
 
 
 def prune(segments: Segments, kept: Sequence[bool]) -> None:

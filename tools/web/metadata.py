@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from html import unescape
 from typing import Any, cast
 
 from turbohtml import Document
@@ -42,7 +43,8 @@ def metadata(document: Document) -> Metadata:
 
 
 def _text(value: object) -> str:
-    return " ".join(value.split()) if isinstance(value, str) else ""
+    """Some write entities into JSON or write them twice; no title or name means them."""
+    return " ".join(unescape(value).split()) if isinstance(value, str) else ""
 
 
 def _meta(document: Document, *names: str) -> str:

@@ -7,6 +7,9 @@ from turbohtml import Element, Node, Text
 _MAX_COLUMNS = 60
 _MAX_SPAN_ROWS = 500
 _REPEATED_CHARACTERS = 120
+_LONGEST_CELL = 2_000
+"""Characters; a cell with more of them is no entry of a table but a part of a page."""
+
 _BLOCKS_IN_LAYOUT = "h1, h2, h3, h4, article, section, form, blockquote, pre, ul ul, p ~ p ~ p"
 
 
@@ -18,6 +21,11 @@ class _Cell:
     first: bool
     head: bool
     down: bool
+
+
+def is_layout(table: Element) -> bool:
+    """Tell a table that only places things on the page from one that says something."""
+    return _is_layout(table, _rows(table))
 
 
 def tidy_tables(root: Element) -> None:
@@ -49,7 +57,9 @@ def _is_layout(table: Element, rows: list[Element]) -> bool:
         return True
     if table.select_one("th") is not None:
         return False
-    return table.select_one("table") is not None or table.select_one(_BLOCKS_IN_LAYOUT) is not None
+    if table.select_one("table") is not None or table.select_one(_BLOCKS_IN_LAYOUT) is not None:
+        return True
+    return any(len(cell.text) > _LONGEST_CELL for row in rows for cell in _cells(row))
 
 
 def _open(table: Element, rows: list[Element]) -> None:

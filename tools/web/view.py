@@ -7,6 +7,7 @@ from typing import Any
 
 from ...budget import cut, tokens
 from ...budget.cut import Allowance
+from ...budget.page import Resume
 from ...budget.reply import Shown, dumps
 
 _HEADING = re.compile(r"^(#{1,6})\s+(.+?)\s*#*$")
@@ -21,6 +22,9 @@ _OUTLINE_SHARE = 0.45
 
 _LEAD_MIN = 160
 """Tokens kept for the lead however long the outline is."""
+
+_LONG_LINE_BYTES = 1_000
+"""Once so much of a line is shown, the next call goes on inside it and does not repeat it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +67,14 @@ class PageView:
     """Shows a readable page under any allowance.
 
     Attributes:
-        read: gives the Markdown; read only when it is shown.
-        size: bytes of the Markdown.
+        read: gives the Markdown, or the start of a very long one; read only when it is shown.
+        size: bytes of the whole Markdown.
+        lines: of the whole Markdown; None if nobody counted them.
     """
 
     read: Callable[[], str]
     size: int
+    lines: int | None = None
 
     def whole(self, allowance: Allowance) -> str | None:
         """Return the page if it fits."""
@@ -80,19 +86,38 @@ class PageView:
     def part(self, allowance: Allowance) -> Shown:
         """Show the outline and the lead, and say at which line to read on."""
         text = self.read()
-        return page_view(text, allowance, whole_bytes=self.size)
+        return page_view(text, allowance, whole_bytes=self.size, whole_lines=self.lines)
 
 
-def page_view(markdown: str, allowance: Allowance, whole_bytes: int | None = None) -> Shown:
+@dataclass(frozen=True, slots=True)
+class Pointer:
+    """Shows of a content that is nothing to read only what to do with it."""
+
+    following: str
+
+    def whole(self, allowance: Allowance) -> str | None:
+        """Nothing of it is text."""
+        return None
+
+    def part(self, allowance: Allowance) -> Shown:
+        """Name the next step, if there is room for it."""
+        value = {"next": self.following}
+        return Shown(value if cut.fits(dumps(value), allowance) else {})
+
+
+def page_view(
+    markdown: str, allowance: Allowance, whole_bytes: int | None = None, whole_lines: int | None = None
+) -> Shown:
     """Show the outline and the lead of a page within an allowance.
 
     Args:
         markdown: the page, or as much of its start as is worth looking at.
         allowance: of the compact JSON of what is shown.
         whole_bytes: size of the page if `markdown` is not all of it.
+        whole_lines: its lines, likewise.
     """
     lines = markdown.split("\n")
-    total = len(lines) - (not lines[-1])
+    total = whole_lines or len(lines) - (not lines[-1])
     size = {"tokens": tokens.human(tokens.estimate(whole_bytes or len(markdown.encode()), _samples(markdown)))}
     headings = outline(lines)
     room = Allowance(int(allowance.tokens * _OUTLINE_SHARE), int(allowance.bytes * _OUTLINE_SHARE))
@@ -103,9 +128,21 @@ def page_view(markdown: str, allowance: Allowance, whole_bytes: int | None = Non
     first = _lead_start(lines, headings)
     lead = cut.head("\n".join(lines[first:]), left)
     value["lead"] = lead
+    return Shown(value, *_rest(lines, first, lead, total), size)
+
+
+def _rest(lines: Sequence[str], first: int, lead: str, total: int) -> tuple[str, Resume]:
+    """Say what follows the lead that began at index `first`, and how to read on there."""
     following = first + lead.count("\n") + 1
-    left_out = f"lines {following}-{total} of {total}" if following <= total else "the end of the last line"
-    return Shown(value, f"{left_out} not shown", {"lines": f"{following}-"}, size)
+    begun = lead.rpartition("\n")[2]
+    if not begun:
+        return f"lines {following}-{total} of {total} not shown", {"lines": f"{following}-"}
+    behind = f" and lines {following + 1}-{total}" if following < total else ""
+    left_out = f"the rest of line {following}{behind} of {total} not shown"
+    if len(begun.encode()) < _LONG_LINE_BYTES:
+        return left_out, {"lines": f"{following}-"}
+    before = sum(len(line.encode()) + 1 for line in lines[:first])
+    return left_out, {"bytes": f"{before + len(lead.encode())}-"}
 
 
 def _lead_start(lines: Sequence[str], headings: Sequence[Heading]) -> int:
@@ -117,7 +154,7 @@ def _lead_start(lines: Sequence[str], headings: Sequence[Heading]) -> int:
 
 
 def _outline(headings: Sequence[Heading], room: Allowance) -> dict[str, Any]:
-    """As many levels as fit; when not even the highest does, its first headings and how many are left."""
+    """As many levels as fit; when not even the highest does, its first headings and how to list the others."""
     if not headings:
         return {}
     for deepest in range(6, 0, -1):
@@ -134,7 +171,9 @@ def _outline(headings: Sequence[Heading], room: Allowance) -> dict[str, Any]:
             fitting = middle
         else:
             beyond = middle
-    return {"outline": _entries(chosen[:fitting]), "more_headings": len(headings) - fitting} if fitting else {}
+    if not fitting:
+        return {}
+    return {"outline": _entries(chosen[:fitting]), "more_headings": f'{len(headings) - fitting}: grep="^#"'}
 
 
 def _entries(headings: Sequence[Heading]) -> list[str]:

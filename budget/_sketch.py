@@ -1,16 +1,15 @@
-"""What the previews of all kinds share: the draft of one, its measure, and shares of an allowance."""
+"""What the previews of all kinds share: the sketch of one, shares of an allowance, and how things are counted."""
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from . import tokens
 from .cut import Allowance
+from .form import cost
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class Sketch:
     """A preview under one allowance, before anyone checked that it keeps to it.
 
     Attributes:
@@ -26,27 +25,8 @@ class Draft:
     complete: bool = False
 
 
-Render = Callable[[Allowance], Draft]
-"""Drafts a preview that is about as large as the allowance; called again with a smaller one if it is larger."""
-
-_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-
-
-def dumps(value: object) -> str:
-    """Serialise compactly, with every character as itself."""
-    return _encode(value)
-
-
-def cost(value: object) -> int:
-    """Return the tokens of a value's JSON form."""
-    return tokens.count(_encode(value))
-
-
-def within(value: object, allowance: Allowance) -> bool:
-    """Tell whether the JSON form of a value is within both ceilings."""
-    form = _encode(value)
-    size = len(form.encode())
-    return size <= allowance.bytes and (size <= allowance.tokens or tokens.fits(form, allowance.tokens))
+Render = Callable[[Allowance], Sketch]
+"""Sketches a preview that is about as large as the allowance; called again with a smaller one if it is larger."""
 
 
 def share(allowance: Allowance, percent: int) -> Allowance:
@@ -54,19 +34,13 @@ def share(allowance: Allowance, percent: int) -> Allowance:
     return Allowance(allowance.tokens * percent // 100, allowance.bytes * percent // 100)
 
 
-def less(allowance: Allowance, value: object) -> Allowance:
-    """Return what of an allowance remains beside a value."""
-    form = _encode(value)
-    return Allowance(max(0, allowance.tokens - tokens.count(form)), max(0, allowance.bytes - len(form.encode())))
-
-
 def fitting(items: list[str], allowance: Allowance) -> list[str]:
     """Return as many of the first items as a JSON list within the allowance can hold."""
     room_tokens, room_bytes = allowance.tokens - 2, allowance.bytes - 2
     for place, item in enumerate(items):
-        form = _encode(item)
-        room_tokens -= tokens.count(form) + 1
-        room_bytes -= len(form.encode()) + 1
+        taken = cost(item)
+        room_tokens -= taken.tokens + 1
+        room_bytes -= taken.bytes + 1
         if room_tokens < 0 or room_bytes < 0:
             return items[:place]
     return items

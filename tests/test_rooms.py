@@ -1,0 +1,10 @@
+import importlib
+
+import pytest
+
+
+@pytest.mark.parametrize("room", ["errors", "budget", "artifacts", "guard", "guard.net", "tools", "server"])
+def test_every_room_says_in_a_sentence_what_it_is_for(room: str) -> None:
+    said = importlib.import_module(f"bursar.{room}").__doc__ or ""
+    assert len(said.split()) >= 4
+    assert said.endswith(".")

@@ -1,0 +1,174 @@
+"""The tool writes a document whole or not at all, and tells what the model could not see otherwise."""
+
+import io
+
+import anyio
+import pytest
+from bursar.artifacts import Store
+from bursar.budget import tokens
+from bursar.budget.reply import dumps
+from bursar.errors import BursarError
+from bursar.guard.paths import Workspace
+from bursar.guard.workers import Workers
+from bursar.server.schema import described
+from bursar.tools.base import Call
+from bursar.tools.write_pdf import WritePdf, WritePdfArgs
+from loopback import net_for, page, site
+from PIL import Image
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(scope="module")
+def anyio_backend():
+    return "asyncio"
+
+
+@pytest.fixture(scope="module")
+async def workers(anyio_backend):
+    async with Workers(1) as started:
+        yield started
+
+
+class Desk:
+    """A workspace and a session to write in."""
+
+    def __init__(self, base, workers):
+        self.root = base / "work"
+        self.root.mkdir()
+        self.store = Store(base / "store")
+        self.session = self.store.create("local:1")
+        self.workers = workers
+        self.told = []
+
+    async def write(self, net=None, **arguments):
+        tool, args = WritePdf(), WritePdfArgs(**arguments)
+        workspace = Workspace([self.root], closed=[self.store.root]).opening(self.session.directory)
+        call = Call(
+            tool=tool.name,
+            did=tool.did(args),
+            session=self.session,
+            workspace=workspace,
+            commands=None,
+            progress=self.progress,
+            patience_s=30,
+            net=net,
+            workers=self.workers,
+        )
+        done = await tool.run(args, call)
+        assert not [path.name for path in self.session.directory.iterdir() if "tmp" in path.suffix]
+        return dict(done.facts)
+
+    async def progress(self, done, total=None, message=""):
+        self.told.append((done, total))
+
+    def keep(self, content: bytes, label: str) -> str:
+        with self.session.writer(tool="test", did="made", label=label) as writer:
+            writer.write(content)
+        return writer.commit().ref
+
+
+@pytest.fixture
+def desk(tmp_path, workers):
+    return Desk(tmp_path, workers)
+
+
+def png(color="navy") -> bytes:
+    made = io.BytesIO()
+    Image.new("RGB", (80, 40), color).save(made, "PNG")
+    return made.getvalue()
+
+
+async def test_a_document_is_an_artifact_unless_a_path_is_given(desk):
+    told = await desk.write(content="# Title\n\ntext 😀👍🏽", title="")
+    artifact = desk.session.open(told["artifact"])
+    assert artifact.read(0, 5) == b"%PDF-"
+    assert (told["pages"], told["bytes"]) == (1, artifact.size)
+    assert "[thumbs up sign, medium skin tone]" in told["replaced"][-1]
+    assert "could not be drawn" in told["characters"]
+
+
+async def test_a_file_appears_whole_and_is_not_overwritten_unless_asked(desk):
+    told = await desk.write(content="first", path="out.pdf")
+    first = (desk.root / "out.pdf").read_bytes()
+    assert told["path"] == str(desk.root / "out.pdf")
+    assert told["bytes"] == len(first)
+    with pytest.raises(BursarError, match="exists"):
+        await desk.write(content="second", path="out.pdf")
+    assert (desk.root / "out.pdf").read_bytes() == first
+    await desk.write(content="second text", path="out.pdf", overwrite=True)
+    assert (desk.root / "out.pdf").read_bytes() != first
+    assert [path.name for path in desk.root.iterdir()] == ["out.pdf"]
+
+
+async def test_a_stored_text_need_not_pass_through_the_model(desk):
+    reference = desk.keep(b"# Long\n\n" + b"text " * 20_000, "long.md")
+    told = await desk.write(artifact=reference)
+    assert told["pages"] > 5
+
+
+async def test_pictures_come_from_artifacts_files_and_addresses_and_failures_are_told(desk):
+    kept = desk.keep(png(), "a.png")
+    (desk.root / "my chart.png").write_bytes(png("red"))
+    (desk.root / "page.html").write_text("<html>")
+    async with site({"/good.png": page(png("green")), "/no.png": page(b"no", 403)}) as there:
+        good, bad = there.url("/good.png"), there.url("/no.png")
+        text = "".join(
+            f"![x](<{target}>)\n\n"
+            for target in (kept, "my chart.png", good, bad, "page.html", "../out.png", "gone.png", "ftp://x/y.png")
+        )
+        told = await desk.write(net=net_for(there), content=text)
+    assert told["images_embedded"] == 3
+    missing = told["images_missing"]
+    assert len(missing) == 5
+    assert any("403" in line for line in missing)
+    assert any(line.startswith("gone.png: ") for line in missing)
+
+
+async def test_text_that_was_cut_is_refused_and_names_the_line(desk):
+    with pytest.raises(BursarError, match=r"truncated_content.*line 2"):
+        await desk.write(content="a\n...12 lines truncated...\n", path="cut.pdf")
+    assert not (desk.root / "cut.pdf").exists()
+    told = await desk.write(content="a\n...12 lines truncated...\n", allow_markers=True)
+    assert told["status"] == "ok"
+
+
+@pytest.mark.parametrize("arguments", [{}, {"content": "a", "artifact": "a1"}, {"content": " "}])
+async def test_exactly_one_source_is_asked_for(desk, arguments):
+    with pytest.raises(BursarError, match="bad_arguments"):
+        await desk.write(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        ({"page_size": "A99"}, "bad_page_size"),
+        ({"margin_mm": 200}, "bad_margin"),
+        ({"path": "../out.pdf"}, "path_outside_roots"),
+        ({"path": "nowhere/out.pdf"}, "not_found"),
+    ],
+)
+async def test_what_cannot_be_done_is_refused_and_leaves_nothing(desk, arguments, code):
+    with pytest.raises(BursarError, match=code):
+        await desk.write(content="text", **arguments)
+    assert list(desk.root.iterdir()) == []
+
+
+async def test_a_long_list_of_replacements_is_kept_beside(desk):
+    told = await desk.write(content=" ".join(chr(i) for i in range(0x11680, 0x116A0)))
+    assert len(told["replaced"]) == 12
+    reference = told["all_replaced"].split()[-1]
+    listing = desk.session.open(reference)
+    assert listing.read(0, listing.size).count(b"TAKRI") >= 20
+
+
+async def test_a_cancelled_call_leaves_no_file(desk):
+    with anyio.move_on_after(0.3):
+        await desk.write(content="| a | b |\n|---|---|\n" + "| text | text |\n" * 100_000, path="big.pdf")
+    assert list(desk.root.iterdir()) == []
+
+
+def test_the_tool_costs_little_to_describe():
+    tool = described(WritePdf())
+    told = dumps({"name": tool.name, "description": tool.description, "inputSchema": tool.input_schema})
+    assert tokens.count(told) <= 260

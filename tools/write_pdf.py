@@ -1,0 +1,243 @@
+"""Writes a PDF from Markdown or plain text: into the workspace, or as an artifact."""
+
+import json
+import re
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Any, ClassVar, Literal, Self, cast
+
+import anyio
+import anyio.to_thread
+from pydantic import Field
+
+from ..artifacts import Spool
+from ..errors import BursarError
+from ..guard.created import CreatedFile
+from .base import Call, Done, Fact, Tool, ToolArgs
+from .pdf_pictures import PictureFinder
+from .writeback import refuse_truncated
+
+_REFERENCES = "bursar.tools.pdf.work:references"
+_WRITE = "bursar.tools.pdf.work:write"
+_MAX_TEXT_BYTES = 32 << 20
+_LOOK_S = 0.4
+_LONGEST_S = 180.0
+_MARGIN = 0.1
+"""Share of the client's patience that is kept for storing the document and for the reply."""
+_PICTURES = 0.6
+"""Share of the time that is left which looking for pictures may take."""
+
+
+class WritePdfArgs(ToolArgs):
+    """Arguments of `write_pdf`."""
+
+    content: str = Field(default="", description="Markdown")
+    artifact: str = Field(default="", description="Instead: id of a stored text")
+    path: str = Field(default="", description="Workspace file; default: an artifact")
+    title: str = Field(default="", description="Of the document")
+    author: str = Field(default="", description="Its author")
+    page_size: str = Field(default="A4", description="Or letter landscape, 210x297mm")
+    margin_mm: float = Field(default=22, description="Each side")
+    toc: bool = Field(default=False, description="Table of contents")
+    page_numbers: bool = Field(default=True, description="At the foot")
+    plain: bool = Field(default=False, description="It is plain text")
+    emoji: Literal["name", "drop", "box"] = Field(default="name", description="Without a font")
+    overwrite: bool = Field(default=False, description="Replace the file")
+    allow_markers: bool = Field(default=False, description="Keep truncation notices")
+
+
+class WritePdf(Tool[WritePdfArgs]):
+    """Write a PDF from Markdown; images by artifact id, path or URL. Tells what was missing or replaced."""
+
+    name: ClassVar[str] = "write_pdf"
+    destructive: ClassVar[bool] = True
+    open_world: ClassVar[bool] = True
+    Args = WritePdfArgs
+
+    def did(self, args: WritePdfArgs) -> str:
+        """Name source and target."""
+        source = f"artifact {args.artifact}" if args.artifact else f"{len(args.content):,} characters of content"
+        return f"write PDF {args.path or 'report.pdf'} from {source}"
+
+    async def run(self, args: WritePdfArgs, call: Call) -> Done:
+        """Check everything that can be refused at once, then find the pictures and write."""
+        if bool(args.content.strip()) == bool(args.artifact):
+            raise BursarError("bad_arguments", "give either content or artifact", "Call again with one of them")
+        if args.path and PurePath(args.path).suffix.casefold() != ".pdf":
+            raise BursarError("bad_path", "the path does not end in .pdf", "Name a file such as out/report.pdf")
+        with ExitStack() as spools:
+            job = _Job.begin(args, call, spools)
+            await anyio.to_thread.run_sync(job.take_text)
+            if not args.path:
+                return await job.stored(await job.made())
+            with await anyio.to_thread.run_sync(_create, call, args.path, args.overwrite) as target:
+                return await job.saved(await job.made(), target)
+
+
+@dataclass(slots=True)
+class _Job:
+    """One document; what is in the making lies in spools, which are gone at the end of the call."""
+
+    args: WritePdfArgs
+    call: Call
+    finder: PictureFinder
+    deadline_s: float
+    text: Spool
+    pictures: Spool
+    pdf: Spool
+    listing: Spool
+    told: Spool
+    has_pictures: bool = False
+
+    @classmethod
+    def begin(cls, args: WritePdfArgs, call: Call, spools: ExitStack) -> Self:
+        """Make the spools."""
+        kinds = ("the text", "the list of pictures", "the document", "the list of characters", "the progress")
+        made = [spools.enter_context(call.session.spool(kind)) for kind in kinds]
+        patience_s = min(call.patience_s * (1 - _MARGIN), _LONGEST_S)
+        deadline_s = anyio.current_time() + patience_s
+        return cls(args, call, PictureFinder(call, spools), deadline_s, *made)
+
+    def take_text(self) -> None:
+        """Write the text, from the arguments or the artifact, into its spool, if it is all there. Blocks."""
+        text = self._source()
+        refuse_truncated(text.decode("utf-8", "replace"), allow_markers=self.args.allow_markers)
+        self.text.write(text)
+        self.has_pictures = b"![" in text
+
+    def _source(self) -> bytes:
+        if not self.args.artifact:
+            return self.args.content.encode("utf-8", "surrogatepass")
+        artifact = self.call.session.open(self.args.artifact, self.finder.opened)
+        if artifact.size > _MAX_TEXT_BYTES:
+            raise BursarError(
+                "too_large",
+                f"the artifact has {artifact.size:,} bytes, more than {_MAX_TEXT_BYTES:,}",
+                "Save the part that matters as an artifact of its own and pass that",
+            )
+        text = artifact.read(0, artifact.size)
+        if b"\0" in text[:8192]:
+            raise BursarError("not_text", "the artifact is no text", "Pass the id of an artifact with Markdown or text")
+        return text
+
+    async def made(self) -> dict[str, Any]:
+        """Write the document into its spool; return what came of it."""
+        if self.has_pictures and not self.args.plain:
+            await self._asked(_REFERENCES, {"source": str(self.text.path), "target": str(self.pictures.path)})
+            references = await anyio.to_thread.run_sync(self._references)
+            found = await self.finder.find(references, within_s=self._left_s * _PICTURES)
+            await anyio.to_thread.run_sync(self.pictures.path.write_text, json.dumps(found))
+        wanted = {
+            "source": str(self.text.path),
+            "target": str(self.pdf.path),
+            "listing": str(self.listing.path),
+            "told": str(self.told.path),
+            "options": self.args.model_dump(exclude={"content", "artifact", "path", "overwrite", "allow_markers"}),
+            "pictures": str(self.pictures.path),
+        }
+        return await self._watched(wanted)
+
+    def _references(self) -> list[str]:
+        return cast("list[str]", json.loads(self.pictures.path.read_bytes()))
+
+    @property
+    def _left_s(self) -> float:
+        return max(self.deadline_s - anyio.current_time(), 0.1)
+
+    async def _asked(self, function: str, arguments: Mapping[str, Any]) -> object:
+        within_s = self._left_s
+        try:
+            return await self.call.workers.call(function, arguments, deadline_s=within_s)
+        except BursarError as error:
+            raise _about_document(error, within_s) from error
+
+    async def _watched(self, wanted: Mapping[str, Any]) -> dict[str, Any]:
+        """Run the work and report how far it is."""
+        made: dict[str, Any] = {}
+        refused: BursarError | None = None
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._follow)
+            try:
+                made = cast("dict[str, Any]", await self._asked(_WRITE, wanted))
+            except BursarError as error:
+                refused = error
+            group.cancel_scope.cancel()
+        if refused is not None:
+            raise refused
+        return made
+
+    async def _follow(self) -> None:
+        while True:
+            await anyio.sleep(_LOOK_S)
+            told = re.match(rb"\s*(\d+)\n", await anyio.to_thread.run_sync(self.told.path.read_bytes))
+            if told is not None:
+                await self.call.progress(int(told[1]), 1000, "laying out")
+
+    async def stored(self, made: Mapping[str, Any]) -> Done:
+        """Keep the document as an artifact."""
+        writer = self.call.output("report.pdf")
+        await anyio.to_thread.run_sync(self.pdf.pour, writer)
+        artifact = await writer.finish(facts={"pages": int(made["pages"]), "title": str(made["title"])})
+        return await self._done({"artifact": artifact.ref, "path": artifact.path, "bytes": artifact.size}, made)
+
+    async def saved(self, made: Mapping[str, Any], target: CreatedFile) -> Done:
+        """Give the document its name in the workspace."""
+        await anyio.to_thread.run_sync(self.pdf.pour, target)
+        await anyio.to_thread.run_sync(target.commit)
+        return await self._done({"path": str(target.path), "bytes": self.pdf.size}, made)
+
+    async def _done(self, where: Mapping[str, Fact], made: Mapping[str, Any]) -> Done:
+        facts: dict[str, Fact] = {**where, "status": "ok", "pages": made["pages"], **_told(made)}
+        facts["fonts"] = made["fonts"]
+        if made["replaced_kinds"] <= len(made["replaced"]):
+            return Done(facts=facts)
+        writer = self.call.output("replaced-characters.tsv")
+        await anyio.to_thread.run_sync(self.listing.pour, writer)
+        listing = await writer.finish()
+        facts["all_replaced"] = f"{made['replaced_kinds']} kinds: {listing.ref}"
+        return Done(facts=facts)
+
+
+def _about_document(error: BursarError, within_s: float) -> BursarError:
+    """Say of a document what the workers say of any content."""
+    match error.code:
+        case "too_slow":
+            return BursarError(
+                "timeout",
+                f"the document was not ready in the {within_s:.3g} s that were left of what this client waits",
+                "Write it in parts, or have the server started with a longer --patience-s",
+            )
+        case "too_large":
+            return BursarError("too_large", "the document needs too much memory", "Write it in parts")
+        case "worker_failed":
+            what = "the process that lays out the document ended early"
+            return BursarError("worker_failed", what, "Write it in parts, to find the one that cannot be laid out")
+        case _:
+            return error
+
+
+def _told(made: Mapping[str, Any]) -> dict[str, Fact]:
+    """Say in words what the reader of the document will miss."""
+    facts: dict[str, Fact] = {}
+    if made["images_embedded"]:
+        facts["images_embedded"] = made["images_embedded"]
+    if made["images_missing"]:
+        facts["images_missing"] = [f"{name}: {reason}" for name, reason in made["images_missing"]]
+    if count := made["replaced_count"]:
+        kinds = made["replaced_kinds"]
+        plural = "s" if count > 1 else ""
+        facts["characters"] = (
+            f"{count} character{plural} of {kinds} kind{'s' if kinds > 1 else ''} could not be drawn as written"
+        )
+        facts["replaced"] = made["replaced"]
+    for name in ("links_dropped", "notes"):
+        if made[name]:
+            facts[name] = made[name]
+    return facts
+
+
+def _create(call: Call, path: str, overwrite: bool) -> CreatedFile:
+    """Begin a file in the workspace."""
+    return call.workspace.create(path, overwrite=overwrite)

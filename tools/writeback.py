@@ -1,0 +1,97 @@
+"""The write-back guard: text that was cut for a model's eyes must not become a file."""
+
+import re
+from typing import NamedTuple
+
+from ..errors import BursarError
+
+
+class Marker(NamedTuple):
+    """A truncation notice in a text.
+
+    Attributes:
+        line: number of the line it is in, from 1.
+        what: the notice, at most 80 characters, and whose it is.
+    """
+
+    line: int
+    what: str
+
+
+_NOTICES: tuple[tuple[str, str], ...] = (
+    # Our own replies, also inside another string: the field `incomplete`, and the field `omitted` of a preview. They
+    # name a real artifact and stand in compact JSON, which examples in documents and sources do not.
+    ("bursar", r'; see more: read_artifact\(artifact=\\*"(?:ses_\w{16,}/)?a\d+\\*"'),
+    ("bursar", r'\\*"omitted\\*":\\*"(?:(?:lines|bytes) \d+-\d+|\d+ items; read_artifact\(\))'),
+    # openai/codex, codex-rs/utils/string/src/truncate.rs: format_truncation_marker; it stands inside a line.
+    ("Codex", r"…\d+ (?:tokens|chars) truncated…"),
+    # openai/codex, codex-rs/core/src/truncate.rs as it was in 2025.
+    ("Codex", r"^\[\.\.\. omitted \d+ of \d+ lines \.\.\.\]$"),
+    # anthropics/claude-code issues 805 and 23948; the source is not public.
+    ("Claude Code", r"^\.\.\. \[[\d,]+ (?:characters|lines) truncated\] \.\.\.$"),
+    ("Claude Code", r"^<persisted-output>$"),
+    ("Claude Code", r"^Output too large \([\d.]+ ?[KMG]?B\)\. Full output saved to: "),
+    ("Claude Code", r"^\[Old tool result content cleared\]$"),
+    # google-gemini/gemini-cli, packages/core/src/utils/fileUtils.ts: formatTruncatedToolOutput, and the read_file tool.
+    ("gemini-cli", r"^\.\.\. \[[\d,.\u00a0\u202f]+ characters omitted\] \.\.\.$"),
+    ("gemini-cli", r"^Output too large\. Showing first [\d,.]+ and last [\d,.]+ characters\."),
+    ("gemini-cli", r"^IMPORTANT: The file content has been truncated\.$"),
+    ("gemini-cli", r"^<tool_output_masked>$"),
+    ("gemini-cli", r"^.{2000}\.\.\. \[truncated\]$"),
+    # QwenLM/qwen-code, packages/core/src/utils/truncation.ts.
+    ("qwen-code", r"^\.\.\. \[CONTENT TRUNCATED\] \.\.\.$"),
+    ("qwen-code", r"^Tool output was too large and has been truncated\.?$"),
+    # anomalyco/opencode, packages/opencode/src/tool/truncate.ts and read.ts.
+    ("opencode", r"^\.\.\.\d+ (?:lines|bytes) truncated\.\.\.$"),
+    ("opencode", r"The tool call succeeded but the output was truncated\. Full output saved to: "),
+    ("opencode", r"^\(File has more lines\. Use 'offset' parameter to read beyond line \d+\)$"),
+    # OpenHands/OpenHands, openhands/events/serialization/event.py, and openhands-aci, editor/prompts.py.
+    ("OpenHands", r"^\[\.\.\. Observation truncated due to length \.\.\.\]$"),
+    ("OpenHands", r"<response clipped><NOTE>(?:Due|To) "),
+    # MoonshotAI/kimi-cli, src/kimi_cli/tools/utils.py: ToolResultBuilder.
+    ("Kimi", r"\[\.\.\.truncated\]$"),
+    ("Kimi", r"Output is truncated to fit in the message\.(?:</system>)?$"),
+)
+_COMPILED = tuple((origin, re.compile(pattern)) for origin, pattern in _NOTICES)
+_MAYBE = re.compile(
+    r"truncated|TRUNCATED|omitted|clipped|<persisted-output>|<tool_output_masked>"
+    r"|; see more: read_artifact|Output too large|has more lines|content cleared"
+)
+"""Lines without any of these are not looked at again."""
+
+
+def find_marker(text: str) -> Marker | None:
+    """Return the first truncation notice in a text, ours or that of a known coding agent; None when there is none.
+
+    A notice that stands on a line of its own wherever it is made must stand so here too: prose about truncation is not
+    one.
+    """
+    at, number = 0, 1
+    while (maybe := _MAYBE.search(text, at)) is not None:
+        start = text.rfind("\n", 0, maybe.start()) + 1
+        end = text.find("\n", maybe.end())
+        end = len(text) if end < 0 else end
+        number += text.count("\n", at, start)
+        # A quotation of a notice is one.
+        line = text[start:end].lstrip("> \t").rstrip()
+        for origin, pattern in _COMPILED:
+            if (found := pattern.search(line)) is not None:
+                said = found[0].strip()
+                return Marker(number, f"{said if len(said) <= 80 else '…' + said[-79:]} (as {origin} writes it)")
+        at = end
+    return None
+
+
+def refuse_truncated(text: str, *, allow_markers: bool) -> None:
+    """Refuse text that carries a truncation notice, unless the caller says that it belongs there.
+
+    Raises:
+        BursarError: truncated_content.
+    """
+    marker = None if allow_markers else find_marker(text)
+    if marker is not None:
+        raise BursarError(
+            "truncated_content",
+            f"line {marker.line} is a truncation notice, so a part of the text is missing: {marker.what}",
+            "Pass the artifact id of the whole text, or allow_markers=true if the notice belongs there",
+        )
