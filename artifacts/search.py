@@ -310,7 +310,10 @@ class _Layout:
         behind = [row for row in self._behind_line(line) if row[0] <= until]
         kept, followed = _nearest([text for _, text in before], [text for _, text in behind], self._context_bytes)
         if (kept, followed) != (len(before), len(behind)):
-            self.context = "only the nearest lines; lines shows more"
+            around = f"{max(1, line.number - self._context)}-{line.number + self._context}"
+            self.context = (
+                self.context or f'only the nearest lines; lines="{around}" shows all about line {line.number}'
+            )
         before, behind = before[len(before) - kept :], behind[:followed]
         here = self._resume(line.number, offset, is_long=False)
         if is_first and before:

@@ -21,14 +21,15 @@ import time
 from pathlib import Path
 
 TESTS = Path(__file__).parent.parent / "tests" / "tools" / "pdf"
-WORDS = """
+COMMON = """
 the of and to in is that it was for on are with as his they be at one have this from or had by hot word but
 what some we can out other were all there when up use your how said an each she which do their time if will
 way about many then them write would like so these her long make thing see him two has look more day could go
 come did number sound no most people my over know water than call first who may down side been now find any
 new work part take get place made live where after back little only round man year came show every good me
 give our under name
-""".split()
+"""
+WORDS = COMMON.split()
 HAN = (
     "的一是不了在人有我他这个们中来上大为和国地到以说时要就出会可也你对生能而子那得于着下自之年过发后作里用道行所然家种事成方多经么去法学如都同现当没动"
     "面起看定天分还进好小部其些主样理心她本前开但因只从想实日军者意无力它与长把机十民第公此已工使情明性知全三又关点正业外将两高间由问很最重并物手应战"
@@ -153,7 +154,8 @@ def theirs(source: str, kind: str) -> int:
 def child(side: str, kind: str, pages: int) -> None:
     random.seed(7)
     source = KINDS[kind](pages)
-    import bursar.tools.pdf  # noqa: F401
+    import bursar.tools.pdf.markdown
+    import bursar.tools.pdf.tables  # noqa: F401
     import fpdf  # noqa: F401
     import markdown_it  # noqa: F401
     import uharfbuzz  # noqa: F401

@@ -61,7 +61,7 @@ def plan(content: Content) -> Render | str:
         text = raw.decode("utf-8-sig")
         document = cast("dict[str, Any] | list[Any] | str | float | None", json.loads(text))
     except json.JSONDecodeError as error:
-        reason = f"not valid JSON: {error.msg} at line {error.lineno:,} column {error.colno:,}"
+        reason = f"not valid JSON: {error.msg.removesuffix(' at')} at line {error.lineno:,} column {error.colno:,}"
         valid = raw[:_PREFIX_BYTES].decode("utf-8-sig", "ignore")[: error.pos]
         found = _read_prefix(valid, content.size, f"{reason}; shape of the first") if 4 * error.pos > len(raw) else None
         return _renderer(found) if found is not None and error.msg != "Extra data" else reason

@@ -70,12 +70,15 @@ _STAMP = re.compile(
 _CODE = {
     family: re.compile(begins)
     for family, begins in (
-        ("python", r"(?:from [\w.]+ import |import [\w.]+(?: as \w+)?$|(?:async )?def \w+\(|class \w+[(:]|@\w[\w.]*(?:\(|$))"),
+        ("python", r"(?:from [\w.]+ import |import [\w.]+(?: as \w+)?$|(?:async )?def \w+\(|class \w+[(:])"),
         ("go", r"(?:package \w+$|import \($|func (?:\(|\w+\()|type \w+ (?:struct|interface) \{)"),
-        ("rust", r"(?:use [\w:]+(?:::[{\w*]|;)|(?:pub(?:\(\w+\))? )?(?:fn|impl|struct|enum|mod|trait)\b.*[{;]$|#\[\w+)"),
+        ("rust", r"(?:use [\w:]+(?:::[{*]|;)|(?:pub(?:\(\w+\))? )?(?:fn|impl|struct|enum|mod|trait)\b.*[{;]$|#\[\w+)"),
         ("c", r"(?:#\s?(?:include [<\"]|define \w|ifn?def \w|endif\b)|(?:static|typedef|struct|namespace|template)\b)"),
         ("java", r"(?:package [\w.]+;|import (?:static )?[\w.*]+;|(?:public|abstract|final) .*\bclass\b)"),
-        ("script", r"(?:import .* from [\"']|(?:export |async )*(?:function|const|let|class)\b.*(?:[{(=;]|=>)|\w.* = require\()"),
+        (
+            "script",
+            r"(?:import .* from [\"']|(?:export |async )*(?:function|const|let|class)\b.*[{(=;>]|\w.* = require\()",
+        ),
     )
 }
 _CODE_LEAST_LINES = 3

@@ -21,6 +21,11 @@ _KINDS_SHOWN = 4
 
 _LEAST_LINE_BYTES = 4
 
+_ALIKE_LEAST = 5
+"""As many directories side by side that are alike but for digits are drawn as one."""
+
+_NO_DIGITS = str.maketrans("", "", "0123456789")
+
 
 @dataclass(frozen=True, slots=True)
 class Total:
@@ -105,27 +110,70 @@ def picture(tree: Branch, allowance: Allowance) -> str:
 
     What is left out of a directory is counted in a line of its own, with its size or its commonest suffixes.
     """
-    return _fitted(tree, allowance)[0]
+    return _fitted(tree, allowance, _Folds())[0]
 
 
-def _fitted(tree: Branch, allowance: Allowance) -> tuple[str, int]:
-    """Return the picture and how many entries it shows."""
-    steps = _reachable(tree, allowance)
+class _Folds:
+    """Directories side by side that are alike: the first stands for them all, which frees room to go deeper.
+
+    Alike are names that differ in digits only and equal numbers of files and directories, with sizes that differ by
+    less than half and twice the middle one.
+    """
+
+    def __init__(self) -> None:
+        self._drawn: dict[int, Sequence[Branch]] = {}
+        self._alike: dict[int, Sequence[Branch]] = {}
+
+    def branches(self, parent: Branch) -> Sequence[Branch]:
+        """Return the directories of a directory that are drawn one by one."""
+        if id(parent) not in self._drawn:
+            self._drawn[id(parent)] = self._fold(parent.branches)
+        return self._drawn[id(parent)]
+
+    def alike(self, branch: Branch) -> Sequence[Branch]:
+        """Return the directories that a drawn one stands for besides itself."""
+        return self._alike.get(id(branch), ())
+
+    def _fold(self, branches: Sequence[Branch]) -> Sequence[Branch]:
+        groups: dict[tuple[object, ...], list[Branch]] = {}
+        for each in branches:
+            total = each.total
+            key = (each.name.translate(_NO_DIGITS), total.files, total.directories, total.at_least, each.note)
+            groups.setdefault(key, []).append(each)
+        hidden: set[int] = set()
+        for group in groups.values():
+            middle = sorted(each.total.bytes for each in group)[len(group) // 2]
+            same = [each for each in group if middle <= 2 * each.total.bytes <= 4 * middle]
+            if len(same) >= _ALIKE_LEAST:
+                self._alike[id(same[0])] = same[1:]
+                hidden.update(id(each) for each in same[1:])
+        return [each for each in branches if id(each) not in hidden] if hidden else branches
+
+
+class _Unfolded(_Folds):
+    """Every directory by itself."""
+
+    def _fold(self, branches: Sequence[Branch]) -> Sequence[Branch]:
+        return branches
+
+
+def _fitted(tree: Branch, allowance: Allowance, folds: _Folds) -> tuple[str, "list[_Step] | None"]:
+    """Return the picture and the entries it shows besides the root; None if not even that is shown in full."""
+    steps = _reachable(tree, allowance, folds)
     fitting, beyond = 0, len(steps) + 1
     best = ""
     while beyond - fitting > 1:
         middle = len(steps) if beyond > len(steps) and not best else (fitting + beyond) // 2
-        drawn = _drawn(tree, steps[:middle])
+        drawn = _drawn(tree, steps[:middle], folds)
         if cut.fits(drawn, allowance):
             fitting, best = middle, drawn
         else:
             beyond = middle
     if not best:
-        best = _drawn(tree, [])
+        best = _drawn(tree, [], folds)
     if cut.fits(best, allowance):
-        return best, 1 + fitting
-    line = cut.head(_line(tree, 0), allowance)
-    return line, 1 if line else 0
+        return best, steps[:fitting]
+    return cut.head(_line(tree, 0), allowance), None
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,43 +187,53 @@ class TreeView:
 
     tree: Branch
     entries: int
+    _folds: _Folds = field(default_factory=_Folds, repr=False, compare=False)
 
     def whole(self, allowance: Allowance) -> str | None:
         """Return the whole listing as a tree if it fits."""
         if self.entries * _LEAST_LINE_BYTES > allowance.bytes:
             return None
-        drawn = _drawn(self.tree, list(_order(self.tree)))
+        unfolded = _Unfolded()
+        drawn = _drawn(self.tree, list(_order(self.tree, unfolded)), unfolded)
         return drawn if cut.fits(drawn, allowance) else None
 
     def part(self, allowance: Allowance) -> Shown:
-        """Show the picture, and how to find in the listing what is not in it."""
-        drawn, shown = _fitted(self.tree, Allowance(min(allowance.tokens, PICTURE_TOKENS), allowance.bytes))
-        left_out = f"{self.entries - shown:,} of {self.entries:,} entries not shown"
-        commonest = max(_all_kinds(self.tree).items(), key=lambda kind: kind[1], default=("", 0))[0]
-        resume = {"grep": f"\\{commonest}$"} if commonest else {"lines": "1-"}
-        return Shown(drawn, left_out, resume)
+        """Show the picture, and where in the listing the first entry stands that is not in it."""
+        room = Allowance(min(allowance.tokens, PICTURE_TOKENS), allowance.bytes)
+        drawn, steps = _fitted(self.tree, room, self._folds)
+        hidden = self.entries if steps is None else self.entries - 1 - len(steps)
+        first = 1 if steps is None else _first_hidden(self.tree, steps, self._folds)
+        return Shown(drawn, f"{hidden:,} of {_count(self.entries, 'entry')} not shown", {"lines": f"{first}-"})
 
 
 def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")
-
-
-def _all_kinds(tree: Branch) -> Counter[str]:
-    kinds = Counter[str]()
-    pending = [tree]
-    while pending:
-        branch = pending.pop()
-        kinds.update(branch.kinds)
-        pending += branch.branches
-    kinds.pop("", None)
-    return kinds
+    many = f"{noun.removesuffix('y')}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{number:,} {noun if number == 1 else many}"
 
 
 _Step = tuple[Branch, bool]
 """Shows one more entry of a directory: its next directory (True) or its next other entry."""
 
 
-def _order(tree: Branch) -> Iterator[_Step]:
+def _first_hidden(tree: Branch, steps: Sequence[_Step], folds: _Folds) -> int:
+    """Return the line of the listing, from 1, on which the first entry stands that is not shown."""
+    branches, leaves = _shown(steps)
+    line = 0
+    pending = [(tree, True)]
+    while pending:
+        branch, is_shown = pending.pop()
+        line += 1
+        if not is_shown:
+            break
+        if leaves[id(branch)] < branch.leaves_in_all:
+            return line + leaves[id(branch)] + 1
+        line += branch.leaves_in_all
+        drawn = {id(each) for each in folds.branches(branch)[: branches[id(branch)]]}
+        pending += [(each, id(each) in drawn) for each in reversed(branch.branches)]
+    return line
+
+
+def _order(tree: Branch, folds: _Folds) -> Iterator[_Step]:
     """Yield the steps that reveal the tree: round by round, in each level by level; in each directory by name."""
     shown: dict[int, tuple[int, int]] = {}
     for root_branches, root_leaves, branches, leaves in _ROUNDS:
@@ -183,33 +241,40 @@ def _order(tree: Branch) -> Iterator[_Step]:
         while level:
             below: list[Branch] = []
             for parent in level:
+                inside = folds.branches(parent)
                 had_branches, had_leaves = shown.get(id(parent), (0, 0))
-                end_branches = min(root_branches if parent is tree else branches, len(parent.branches))
+                end_branches = min(root_branches if parent is tree else branches, len(inside))
                 end_leaves = min(root_leaves if parent is tree else leaves, len(parent.leaves))
                 end_leaves = min(end_leaves, _ROUNDS[1][1]) if parent.leaves_in_all > _CROWD else end_leaves
                 end_branches, end_leaves = max(end_branches, had_branches), max(end_leaves, had_leaves)
                 yield from ((parent, True) for _ in range(had_branches, end_branches))
                 yield from ((parent, False) for _ in range(had_leaves, end_leaves))
                 shown[id(parent)] = end_branches, end_leaves
-                below += parent.branches[:end_branches]
+                below += inside[:end_branches]
             level = below
 
 
-def _reachable(tree: Branch, allowance: Allowance) -> list[_Step]:
+def _reachable(tree: Branch, allowance: Allowance, folds: _Folds) -> list[_Step]:
     """Return the first steps, no more than could ever fit."""
     most = allowance.bytes // _LEAST_LINE_BYTES + 1
     steps: list[_Step] = []
-    for step in _order(tree):
+    for step in _order(tree, folds):
         steps.append(step)
         if len(steps) >= most:
             break
     return steps
 
 
-def _drawn(tree: Branch, steps: Sequence[_Step]) -> str:
+def _shown(steps: Sequence[_Step]) -> tuple[Counter[int], Counter[int]]:
+    """Return how many of its directories, and of its other entries, each directory shows."""
     branches, leaves = Counter[int](), Counter[int]()
     for parent, is_branch in steps:
         (branches if is_branch else leaves)[id(parent)] += 1
+    return branches, leaves
+
+
+def _drawn(tree: Branch, steps: Sequence[_Step], folds: _Folds) -> str:
+    branches, leaves = _shown(steps)
     lines: list[str] = []
     pending: list[tuple[Branch | str, int]] = [(tree, 0)]
     while pending:
@@ -219,9 +284,12 @@ def _drawn(tree: Branch, steps: Sequence[_Step]) -> str:
             continue
         lines.append(_line(item, depth))
         shown_branches, shown_leaves = branches[id(item)], leaves[id(item)]
-        inside: list[tuple[Branch | str, int]] = [(branch, depth + 1) for branch in item.branches[:shown_branches]]
+        inside: list[tuple[Branch | str, int]] = []
+        for branch in folds.branches(item)[:shown_branches]:
+            inside.append((branch, depth + 1))
+            inside += [(text, depth + 1) for text in _alike(folds.alike(branch))]
         if shown_branches or shown_leaves or not depth:
-            inside += [(text, depth + 1) for text in _rest_of_branches(item, shown_branches)]
+            inside += [(text, depth + 1) for text in _rest_of_branches(item, shown_branches, folds)]
             inside += [(leaf.text, depth + 1) for leaf in item.leaves[:shown_leaves]]
             inside += [(text, depth + 1) for text in _rest_of_leaves(item, shown_leaves)]
         pending += reversed(inside)
@@ -234,18 +302,33 @@ def _line(branch: Branch, depth: int) -> str:
     return f"{' ' * depth}{branch.name.removesuffix('/')}/  {'; '.join([*said, branch.note] if branch.note else said)}"
 
 
-def _rest_of_branches(branch: Branch, shown: int) -> list[str]:
-    rest = branch.branches[shown:]
+def _alike(branches: Sequence[Branch]) -> list[str]:
+    if not branches:
+        return []
+    one, total = branches[0].total, _sum(branches)
+    each = Total(one.files, one.directories, total.bytes // len(branches), one.at_least)
+    about = "" if all(branch.total.bytes == one.bytes for branch in branches) else " on average"
+    named = f"{branches[0].name}/ to {branches[-1].name}/"
+    return [f"… {_count(len(branches), 'more dir')} alike, {named}: {each} each{about}"]
+
+
+def _rest_of_branches(branch: Branch, shown: int, folds: _Folds) -> list[str]:
+    drawn = folds.branches(branch)[:shown]
+    told = {id(each) for one in drawn for each in (one, *folds.alike(one))}
+    rest = [each for each in branch.branches if id(each) not in told]
     if not rest:
         return []
-    total = Total(
+    last = f" to {rest[-1].name}/" if len(rest) > 1 else ""
+    return [f"… {_count(len(rest), 'more dir')}, {rest[0].name}/{last}: {_sum(rest)}"]
+
+
+def _sum(rest: Sequence[Branch]) -> Total:
+    return Total(
         sum(each.total.files for each in rest),
         sum(each.total.directories for each in rest),
         sum(each.total.bytes for each in rest),
         any(each.total.at_least for each in rest),
     )
-    last = f" to {rest[-1].name}/" if len(rest) > 1 else ""
-    return [f"… {_count(len(rest), 'more dir')}, {rest[0].name}/{last}: {total}"]
 
 
 def _rest_of_leaves(branch: Branch, shown: int) -> list[str]:

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import math
 import re
 import subprocess
 import sys
@@ -65,7 +66,7 @@ class Workers:
         *,
         deadline_s: float = 8.0,
         memory_bytes: int = 1_500_000_000,
-        patience_s: float | None = None,
+        within_s: float = math.inf,
     ) -> Json:
         """Run `function(**args)` in a worker process and return its JSON result.
 
@@ -74,19 +75,21 @@ class Workers:
             args: keyword arguments, as JSON has them.
             deadline_s: seconds of running, start of the process included, waiting for a free one not.
             memory_bytes: address space of the process (Linux, macOS).
-            patience_s: seconds to wait for a free process, if less than usual.
+            within_s: seconds for all of it, waiting for a free process included.
 
         Raises:
             BursarError: as the function raised it; else `too_slow`, `too_large` (out of memory), `worker_failed`
                 (crash, or any other exception) or `busy`.
         """
         request = self._request(function, args, deadline_s, memory_bytes)
-        with anyio.move_on_after(min(self._patience_s, patience_s or self._patience_s)) as waiting:
+        ends_at = anyio.current_time() + within_s
+        with anyio.move_on_after(max(0.0, min(self._patience_s, within_s))) as waiting:
             await self._slots.acquire()
         if waiting.cancelled_caught:
             raise BursarError("busy", "every worker process is busy with other content", "Try again in a moment")
         try:
-            return _result(await self._answer(request, function, deadline_s))
+            left_s = max(0.0, ends_at - anyio.current_time())
+            return _result(await self._answer(request, function, min(deadline_s, left_s)))
         finally:
             self._slots.release()
 
@@ -136,7 +139,7 @@ class Workers:
         if scope.cancelled_caught:
             raise BursarError(
                 "too_slow",
-                f"{_work(function)} took longer than {deadline_s:g} s and was stopped",
+                f"{_work(function)} took longer than {deadline_s:.3g} s and was stopped",
                 "The content is kept as received; read it with read_artifact",
             )
         if answer is None:

@@ -346,6 +346,8 @@ def _noted(node: Node) -> str:
         names = ", ".join(node.ignored[:_IGNORED_NAMED])
         more = ", …" if len(node.ignored) > _IGNORED_NAMED else ""
         notes.append(f"{len(node.ignored):,} ignored: {names}{more}")
+    if below := node.hidden - len(node.ignored) - sum(child.hidden for child in node.children):
+        notes.append(f"{below:,} ignored below")
     return "; " * bool(notes) + "; ".join(notes)
 
 

@@ -10,7 +10,7 @@ from ..artifacts import Writer
 from ..budget.preview import Hint
 from ..budget.tree import Branch, TreeView
 from ..errors import BursarError
-from ..guard.names import written
+from ..guard.names import rewritten, written
 from ..guard.opened import OpenedDirectory
 from ..guard.paths import Workspace
 from ._ignore import RULES_BYTES, Rules
@@ -36,7 +36,7 @@ class DirectoryTreeArgs(ToolArgs):
 class DirectoryTree(Tool[DirectoryTreeArgs]):
     """List a directory as a tree, with sizes, and counts of all that lies below. Links are shown, not followed.
 
-    The artifact lists each entry with its full path, one per line: grep it.
+    The artifact lists each entry down to depth with its full path, one per line: grep it.
     """
 
     name: ClassVar[str] = "directory_tree"
@@ -45,7 +45,7 @@ class DirectoryTree(Tool[DirectoryTreeArgs]):
 
     def did(self, args: DirectoryTreeArgs) -> str:
         """Describe the listing."""
-        return f"tree {written(args.path) or '.'}, depth {args.depth}" + (", all" if args.all else "")
+        return f"tree {rewritten(args.path) or '.'}, depth {args.depth}" + (", all" if args.all else "")
 
     async def run(self, args: DirectoryTreeArgs, call: Call) -> Done:
         """List.
@@ -60,10 +60,23 @@ class DirectoryTree(Tool[DirectoryTreeArgs]):
         found = await in_thread(lambda pulse: _walked(args, call, writer, pulse), call.progress, "entries seen")
         facts: dict[str, str] = {}
         if found.ignored:
-            facts["ignored"] = f"{found.ignored:,} entries (.gitignore); all=true shows them"
+            facts["ignored"] = f"{_entries(found.ignored)} (.gitignore); all=true shows them"
+        below = 1 + found.tree.total.files + found.tree.total.directories - found.listed
+        if below > 0:
+            bound = "≥" if found.tree.total.at_least else ""
+            more = (
+                f"depth={DEEPEST_LISTED} lists more"
+                if args.depth < DEEPEST_LISTED
+                else "give a path below to list more"
+            )
+            facts["deeper"] = f"{bound}{_entries(below)} below depth {args.depth}, counted but not listed; {more}"
         if not found.in_time:
             facts["unfinished"] = "≥ marks figures that are not whole: there was more than could be counted in time"
         return Done(facts, writer, Hint(name="tree.txt", kind="text"), view=TreeView(found.tree, found.listed))
+
+
+def _entries(number: int) -> str:
+    return f"{number:,} entr{'y' if number == 1 else 'ies'}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,8 +25,8 @@ from .picture_kinds import FORMATS, HEAD_BYTES, sniff
 _INSPECT = "bursar.tools.images:inspect"
 _SHOWN_HASH_CHARACTERS = 16
 _DECODING_S = 8.0
-_MARGIN_S = 1.5
-"""Kept of the client's patience for the check and the reply."""
+_MARGIN_S, _REPLY_S = 1.5, 0.5
+"""Kept of the client's patience when the image is fetched, and when it is checked."""
 
 _CAUSES: Mapping[str, tuple[str, str]] = {
     "empty": ("the answer has no content", "Check the address"),
@@ -37,6 +37,7 @@ _CAUSES: Mapping[str, tuple[str, str]] = {
     "corrupt": ("the image is damaged", "Try again; if it stays so, use another source"),
     "too_slow": ("the image takes too long to decode", "Look for a smaller version"),
     "too_large": ("the image needs too much memory to decode", "Look for a smaller version"),
+    "busy": ("no process was free in time to check the image", "Try again in a moment"),
     "worker_failed": ("the image made its decoder crash", "Use another source"),
 }
 _KINDS = {
@@ -162,8 +163,8 @@ class _Job:
 
 
 async def _inspect(call: Call, wanted: Mapping[str, str], spent_s: float) -> dict[str, Json]:
-    left_s = max(1.0, call.patience_s - _MARGIN_S - spent_s)
-    found = await call.workers.call(_INSPECT, wanted, deadline_s=min(_DECODING_S, left_s), patience_s=left_s)
+    within_s = call.patience_s - _REPLY_S - spent_s
+    found = await call.workers.call(_INSPECT, wanted, deadline_s=_DECODING_S, within_s=within_s)
     return cast("dict[str, Json]", found)
 
 

@@ -11,7 +11,7 @@ from typing import Protocol
 import anyio
 import anyio.to_thread
 
-from ..artifacts import Spool
+from ..artifacts import Artifact, Spool
 from ..errors import BursarError
 from .base import Call
 
@@ -77,12 +77,19 @@ class PictureFinder:
         if (data := _DATA.match(reference)) is not None:
             return await self._written(_Bytes(_decoded(reference[data.end() :])))
         if _ARTIFACT.fullmatch(reference):
-            return await self._written(self.call.session.open(reference, self.opened))
+            return await self._written(self._stored(reference))
         if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", reference):
             scheme = reference.partition(":")[0]
             raise BursarError("bad_picture", f"pictures are not read from {scheme[:20]}: addresses", "Use a path")
         with await anyio.to_thread.run_sync(self.call.workspace.open, reference) as file:
             return await self._written(file)
+
+    def _stored(self, reference: str) -> Artifact:
+        artifact = self.call.session.open(reference, self.opened)
+        if artifact.tool == "download_image" and "format" not in artifact.facts:
+            what = f"its download failed ({artifact.did[:200]}), and what came instead is no picture"
+            raise BursarError("bad_picture", what, "Use another source")
+        return artifact
 
     def opened(self, path: str) -> int:
         """Open a local file by the rules for files, for artifacts that refer to one."""

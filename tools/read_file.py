@@ -112,7 +112,7 @@ class ReadFile(Tool[ReadFileArgs]):
             writer = call.output(file.path.name)
             replaced = _copy(file, writer, found, beat)
             if replaced:
-                facts["replaced"] = f"{replaced:,} broken characters, by U+FFFD"
+                facts["replaced"] = f"{replaced:,} broken character{'s' * (replaced > 1)}, by U+FFFD"
             after = os.fstat(file.descriptor)
             if source_of(source.path, after) != source:
                 facts["changed"] = "while it was read"

@@ -32,8 +32,8 @@ _PLAIN_READERS = {"html": "bursar.tools.web.extract:run_plain"}
 _TO_UTF8 = "bursar.tools.web.text:run"
 _INSPECT = "bursar.tools.images:inspect"
 
-_MARGIN_S = 1.5
-"""Kept of the client's patience for storing and replying."""
+_MARGIN_S, _REPLY_S = 1.5, 0.5
+"""Kept of the client's patience when the content is fetched, and when it is read."""
 
 _READ_S, _READ_PDF_S, _READ_PLAIN_S = 8.0, 20.0, 4.0
 _FIRST_SHARE = 0.7
@@ -91,7 +91,9 @@ class WebFetch(Tool[WebFetchArgs]):
             return await _Job(args.url, args.mode, call, started).done()
         if not args.url or len(args.url) > _MAX_URLS:
             raise BursarError(
-                "bad_argument", f"url takes 1 to {_MAX_URLS} addresses, not {len(args.url)}", "Give fewer at a time"
+                "bad_argument",
+                f"url takes 1 to {_MAX_URLS} addresses, not {len(args.url)}",
+                "Ask for the rest in another call",
             )
         parts: list[Done] = [Done()] * len(args.url)
         limiter = anyio.CapacityLimiter(_AT_THE_SAME_TIME)
@@ -253,8 +255,8 @@ class _Job:
         return cast("dict[str, Scalar]", found)
 
     async def _worked(self, function: str, wanted: Mapping[str, str], deadline_s: float) -> Json:
-        left_s = max(1.0, self._left())
-        return await self.call.workers.call(function, wanted, deadline_s=min(deadline_s, left_s), patience_s=left_s)
+        within_s = self._left() + _MARGIN_S - _REPLY_S
+        return await self.call.workers.call(function, wanted, deadline_s=deadline_s, within_s=within_s)
 
     async def _keep(self, target: Spool, raw: Artifact, found: Mapping[str, Scalar]) -> Artifact:
         facts: dict[str, Scalar] = {"source": raw.id}

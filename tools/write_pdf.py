@@ -95,10 +95,10 @@ class _Job:
     def begin(cls, args: WritePdfArgs, call: Call, spools: ExitStack) -> Self:
         """Make the spools."""
         kinds = ("the text", "the list of pictures", "the document", "the list of characters", "the progress")
-        made = [spools.enter_context(call.session.spool(kind)) for kind in kinds]
+        text, pictures, pdf, listing, told = (spools.enter_context(call.session.spool(kind)) for kind in kinds)
         patience_s = min(call.patience_s * (1 - _MARGIN), _LONGEST_S)
         deadline_s = anyio.current_time() + patience_s
-        return cls(args, call, PictureFinder(call, spools), deadline_s, *made)
+        return cls(args, call, PictureFinder(call, spools), deadline_s, text, pictures, pdf, listing, told)
 
     def take_text(self) -> None:
         """Write the text, from the arguments or the artifact, into its spool, if it is all there. Blocks."""
@@ -169,11 +169,13 @@ class _Job:
         return made
 
     async def _follow(self) -> None:
+        last = 0
         while True:
             await anyio.sleep(_LOOK_S)
             told = re.match(rb"\s*(\d+)\n", await anyio.to_thread.run_sync(self.told.path.read_bytes))
-            if told is not None:
-                await self.call.progress(int(told[1]), 1000, "laying out")
+            if told is not None and int(told[1]) > last:
+                last = int(told[1])
+                await self.call.progress(last, 1000, "writing the PDF")
 
     async def stored(self, made: Mapping[str, Any]) -> Done:
         """Keep the document as an artifact."""
@@ -224,7 +226,7 @@ def _told(made: Mapping[str, Any]) -> dict[str, Fact]:
     if made["images_embedded"]:
         facts["images_embedded"] = made["images_embedded"]
     if made["images_missing"]:
-        facts["images_missing"] = [f"{name}: {reason}" for name, reason in made["images_missing"]]
+        facts["images_missing"] = made["images_missing"]
     if count := made["replaced_count"]:
         kinds = made["replaced_kinds"]
         plural = "s" if count > 1 else ""

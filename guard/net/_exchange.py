@@ -287,4 +287,4 @@ def _redirect(code: str, message: str, fix: str = "Use another source, or the fi
 def _too_large(limit: int, declared: str) -> FetchError:
     whole = f" of {int(declared):,}" if declared.isdigit() and len(declared) < 19 else ""
     told = f"the content is larger than the limit: {limit:,} bytes{whole} were taken"
-    return FetchError(Failure("size", "too_large", told, "Read what was kept, or ask for a part of the content"))
+    return FetchError(Failure("size", "too_large", told, "Read what was kept, or find a smaller source"))

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 _FETCHES = 64
 _FRESHNESS = frozenset({"cache-control", "expires"})
 
-Reuse = Literal["fresh", "confirmed", "never"]
-"""When a stored answer will do."""
+Reuse = Literal["valid", "never"]
+"""When a stored answer will do: while it is fresh or the server confirms it, or not at all."""
 
 
 class Net:
@@ -55,7 +55,7 @@ class Net:
         headers: Mapping[str, str] | None = None,
         limits: Limits | None = None,
         cache: Cache | None = None,
-        reuse: Reuse = "fresh",
+        reuse: Reuse = "valid",
         told: Callable[[str], object] | None = None,
     ) -> Response:
         """Fetch `url` into `sink` and say what came of it; failures are results too, and keep what arrived before.
@@ -66,7 +66,7 @@ class Net:
             headers: to send along; such as `Authorization` they never leave the first origin. Answers are not cached.
             limits: instead of those of the settings.
             cache: the session's; without it nothing is looked up.
-            reuse: when a stored answer will do: while it is fresh, only when the server confirms it, or never.
+            reuse: when a stored answer will do.
             told: is given the media type of the final answer ahead of its body.
 
         Raises:
@@ -79,7 +79,7 @@ class Net:
             return Response(url[:300], url[:300], failure=Failure("url", error.code, error.message, error.fix))
         shared = cache if not headers else None
         stored = shared.get(str(asked)) if shared and reuse != "never" else None
-        if shared and stored and reuse == "fresh" and shared.is_fresh(stored):
+        if shared and stored and shared.is_fresh(stored):
             return _from_cache(asked, stored, "cache", took_s=time.monotonic() - started)
         limits = limits or self.settings.limits
         async with self._fetching:

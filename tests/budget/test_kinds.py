@@ -149,7 +149,7 @@ def test_utf16_is_recognised_with_and_without_its_mark(encoding: str) -> None:
     ("code", "family"),
     [
         ("import os\nfrom sys import path\n\n\ndef main():\n    raise ValueError('fatal error')\n", "python"),
-        ("package main\n\nimport (\n\t\"fmt\"\n)\n\nfunc main() {\n\tpanic(\"error\")\n}\n", "go"),
+        ('package main\n\nimport (\n\t"fmt"\n)\n\nfunc main() {\n\tpanic("error")\n}\n', "go"),
         ("use std::fs;\n\npub fn run() {\n}\n\nimpl Display for Error {\n}\n", "rust"),
         ("#include <stdio.h>\n#define FAILED 1\n\nstatic int fail(void) {\n}\n", "c"),
         ("package a.b;\n\nimport java.util.List;\n\npublic class Failed {\n}\n", "java"),
@@ -161,6 +161,8 @@ def test_source_code_is_known_without_its_name(code: str, family: str) -> None:
 
 
 def test_a_log_that_shows_code_stays_a_log() -> None:
-    failure = b"E   ValueError: no\n    def test_it():\n>       import os\nFile \"x.py\", line 3, in run\n    from x import y\n"
+    failure = (
+        b'E   ValueError: no\n    def test_it():\n>       import os\nFile "x.py", line 3, in run\n    from x import y\n'
+    )
     assert kind_of(b"2026-01-01 12:00:00 INFO fine\n" * 50 + failure * 10)[0] == "log"
     assert kind_of(failure * 10)[0] == "text"

@@ -214,3 +214,8 @@ def test_any_document_fits_any_room(document: Any, size: int) -> None:
     allowance = Allowance(size, 5 * size)
     found = seen(json.dumps({"x": document, "y": [document] * 50}) + " " * 9000, "a.json", allowance)
     assert found.value == {} or within(found.value, allowance)
+
+
+def test_where_broken_json_breaks_is_said_in_a_whole_sentence() -> None:
+    value = parts('{"rows": [' + '{"name": "value"},\n' * 2000 + '{"name": "open}', "a.json")
+    assert value["note"].startswith("not valid JSON: Unterminated string starting at line 2,001 column 10; ")

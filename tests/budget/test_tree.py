@@ -69,7 +69,7 @@ def test_sixty_thousand_files_in_one_directory_are_summed_up_by_kind():
     assert "60,000 files" in text
     assert re.search(r"… 59,9\d\d more files, last f59999\.py: 39,9\d\d \.py, 19,9\d\d \.txt", text)
     assert shown.left_out == f"{60_001 - text.count(chr(10)):,} of 60,001 entries not shown"
-    assert shown.resume == {"grep": r"\.py$"}
+    assert shown.resume == {"lines": f"{text.count(chr(10)) + 1}-"}
 
 
 def test_a_picture_of_a_big_tree_takes_at_most_a_thousand_tokens():
@@ -79,9 +79,9 @@ def test_a_picture_of_a_big_tree_takes_at_most_a_thousand_tokens():
 
 
 def test_near_entries_come_before_far_ones():
-    deep = branch("/w", ["z.txt"], [branch(f"d{n:02d}", [f"file{m}" for m in range(50)]) for n in range(40)])
+    deep = branch("/w", ["z.txt"], [branch(chr(65 + n) * 2, [f"file{m}" for m in range(50)]) for n in range(40)])
     drawn = picture(deep, Allowance(500, 8000))
-    assert all(f" d{n:02d}/" in drawn for n in range(40))
+    assert all(f" {chr(65 + n) * 2}/" in drawn for n in range(40))
     assert " z.txt 10" in drawn
 
 
@@ -110,3 +110,65 @@ def test_sizes_are_written_in_at_most_five_characters():
 @given(st.integers(0, 1 << 70))
 def test_a_size_is_short_whatever_it_is(count: int):
     assert len(size(count)) <= 5 or count >= 1 << 63
+
+
+def alike(number: int, files: int = 300) -> Branch:
+    below = branch("src", [f"file{n}.py" for n in range(files - 2)])
+    return branch(f"pkg{number:03d}", ["README.md", "setup.py"], [below])
+
+
+PACKAGES = branch("/w", [], [alike(number, 301 if number == 111 else 300) for number in range(200)])
+
+
+def test_directories_alike_are_drawn_as_one_and_the_odd_one_is_seen():
+    shown = TreeView(PACKAGES, 60_402).part(WIDE)
+    lines = str(shown.value).split("\n")
+    assert " pkg000/  300 files, 1 dir, 2.9K" in lines
+    assert " … 198 more dirs alike, pkg001/ to pkg199/: 300 files, 1 dir, 2.9K each" in lines
+    assert " pkg111/  301 files, 1 dir, 2.9K" in lines
+    assert "  src/  298 files, 2.9K" in lines
+    assert "   file0.py 10" in lines
+
+
+def test_directories_of_one_shape_with_names_of_their_own_are_all_named():
+    tree = branch(
+        "/w", [], [branch(name, [f"f{n}" for n in range(500)]) for name in ("api", "auth", "core", "db", "ui")]
+    )
+    drawn = picture(tree, Allowance(300, 8000))
+    assert all(f" {name}/  500 files" in drawn for name in ("api", "auth", "core", "db", "ui"))
+
+
+def test_a_directory_of_unusual_size_is_not_taken_for_one_of_its_neighbours():
+    heavy = Branch("d7", Total(3, 0, 10_000_000))
+    many = [Branch(f"d{number}", Total(3, 0, 900 + number)) for number in range(10, 900)]
+    drawn = picture(branch("/w", [], [heavy, *many]), Allowance(300, 8000))
+    assert " d7/  3 files, 9.5M" in drawn
+    assert " … 889 more dirs alike, d11/ to d899/: 3 files, 1.3K each on average" in drawn
+
+
+def test_what_fits_whole_is_not_folded():
+    drawn = TreeView(branch("/w", [], [branch(f"d{n}", []) for n in range(9)]), 10).whole(WIDE)
+    assert drawn is not None
+    assert drawn.count("\n") == 9
+
+
+def listed(tree: Branch) -> list[str]:
+    """The entries as the listing has them."""
+    found = [tree.name, *(leaf.name for leaf in tree.leaves)]
+    return found + [name for below in tree.branches for name in listed(below)]
+
+
+@settings(deadline=None)
+@given(st.sampled_from([PACKAGES, FLAT]) | trees(2), st.integers(30, 600))
+def test_the_next_call_begins_at_the_first_entry_that_is_not_shown(tree: Branch, tokens: int):
+    entries = listed(tree)
+    shown = TreeView(tree, len(entries)).part(Allowance(tokens, 8000))
+    assert shown.resume is not None
+    first = int(str(shown.resume["lines"]).rstrip("-"))
+    lines = [line for line in str(shown.value).split("\n") if not line.lstrip().startswith("… ")]
+    hidden = int(shown.left_out.split(" ")[0].replace(",", ""))
+    assert hidden == len(entries) - len(lines) or len(lines) == 1
+    drawn = [re.split(r"/  | 10$", line.strip())[0] for line in lines]
+    if hidden and len(set(entries)) == len(entries) and len(lines) > 1:
+        assert entries[first - 1] not in drawn
+        assert set(entries[1 : first - 1]) <= set(drawn)

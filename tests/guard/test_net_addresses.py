@@ -1,7 +1,5 @@
 """Which addresses are dialled, and that no spelling, redirect or changing name leads to another."""
 
-# ruff: noqa: SIM905 - long lists of addresses read better as text
-
 import socket
 import threading
 from contextlib import contextmanager

@@ -97,10 +97,9 @@ async def test_the_caller_can_insist():
     async with site({"/": page(b"page", ETag='"1"')}) as there:
         net, cache = net_for(there), Cache()
         await fetched(net, cache, there.url())
-        for reuse in ("never", "confirmed"):
-            response, body = await fetched(net, cache, there.url(), reuse=reuse)
-            assert (response.source, body) == ("network", b"page")
-    assert [asked.headers.get("if-none-match") for asked in there.asked] == [None, None, '"1"']
+        response, body = await fetched(net, cache, there.url(), reuse="never")
+    assert (response.source, body) == ("network", b"page")
+    assert [asked.headers.get("if-none-match") for asked in there.asked] == [None, None]
 
 
 async def test_an_unasked_304_is_no_page():
@@ -162,3 +161,26 @@ def test_an_entry_survives_a_record(entry):
 def test_any_record_is_read_or_refused(facts):
     entry = Entry.of(facts)
     assert entry is None or isinstance(entry.url, str)
+
+
+async def test_what_a_confirmation_leaves_out_still_holds():
+    async with site({"/": page(b"page", ETag='"1"', Cache_Control="no-cache")}) as there:
+        net, cache = net_for(there), Cache()
+        await fetched(net, cache, there.url())
+        there.answers["/"] = b'HTTP/1.1 304 Not Modified\r\nETag: "2"\r\n\r\n'
+        for _ in range(2):
+            response, _ = await fetched(net, cache, there.url())
+            assert response.source == "revalidated"
+    assert [asked.headers.get("if-none-match") for asked in there.asked] == [None, '"1"', '"2"']
+
+
+async def test_the_type_is_told_ahead_of_the_body():
+    heard = []
+
+    class Listening(Sink):
+        def write(self, data):
+            heard.append(data)
+
+    async with site({"/": redirect("/new"), "/new": page(b"a,b", Content_Type="Text/CSV; charset=x")}) as there:
+        await net_for(there).fetch(there.url(), Listening(), told=heard.append)
+    assert heard == ["text/csv", b"a,b"]

@@ -167,6 +167,20 @@ async def test_who_waits_too_long_is_told_so(monkeypatch):
             await workers.call("hostile.jobs:pid", {})
 
 
+async def test_waiting_and_running_together_end_in_time(monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
+    async with Workers(1, packages=("hostile",)) as workers, anyio.create_task_group() as group:
+
+        async def hang():
+            with pytest.raises(BursarError, match="too_slow"):
+                await workers.call("hostile.jobs:loop", {}, deadline_s=0.5)
+
+        group.start_soon(hang)
+        await anyio.sleep(0.05)
+        with pytest.raises(BursarError, match="busy"):
+            await workers.call("hostile.jobs:pid", {}, within_s=0.05)
+
+
 async def test_closing_ends_what_runs(workers, tmp_path):
     told = tmp_path / "pid"
 

@@ -97,7 +97,48 @@ def test_a_small_tree_is_shown_whole(place: Place):
         f"{place.root}/  6 files, 4 dirs, 2.1K\n src/  4 files, 3 dirs, 160\n  app/  3 files, 2 dirs, 60\n"
         "  main.py 100\n .hidden 0\n README.md 2.0K"
     )
-    assert done.facts == {}
+
+
+@pytest.mark.parametrize(
+    ("depth", "deeper"),
+    [
+        (0, "10 entries below depth 0, counted but not listed; depth=3 lists more"),
+        (2, "5 entries below depth 2, counted but not listed; depth=3 lists more"),
+        (3, "3 entries below depth 3, counted but not listed; give a path below to list more"),
+    ],
+)
+def test_what_is_below_the_listed_depth_is_said(place: Place, depth: int, deeper: str):
+    fill(place)
+    done, _ = place.done(DirectoryTree(), depth=depth)
+    assert done.facts["deeper"] == deeper
+
+
+def test_one_ignored_entry_is_counted_as_one(place: Place):
+    place.write(".gitignore", "*.log\n")
+    place.write("a.log")
+    done, _ = place.done(DirectoryTree())
+    assert done.facts == {"ignored": "1 entry (.gitignore); all=true shows them"}
+
+
+def test_ignored_entries_are_counted_once_however_often_the_count_is_taken_up_again(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+):
+    place.write(".gitignore", "*.log\n")
+    for number in range(6):
+        place.write(f"d{number}/a.log")
+    met = _walk.Walk._count_below
+    slow = {"d0/", "d1/"}
+
+    def at_second_go(self: _walk.Walk, at: _walk.OpenedDirectory, node: _walk.Node, until: float) -> None:
+        met(self, at, node, until)
+        if node.path in slow:
+            slow.remove(node.path)
+            raise _walk._TimeUpError
+
+    monkeypatch.setattr(_walk.Walk, "_count_below", at_second_go)
+    done, artifact = place.done(DirectoryTree())
+    assert str(done.facts["ignored"]).startswith("6 entries")
+    assert artifact.read(0, 1 << 16).decode().count("1 ignored below") == 6
 
 
 def test_listed_paths_can_be_read_as_they_stand(place: Place):
@@ -175,7 +216,7 @@ def test_what_gitignore_hides_is_counted_and_shown_on_request(place: Place):
         "./", ".gitignore", ".hidden", "README.md", "keep.log", "src/", "src/main.py", "src/app/", "src/app/.gitignore",
         "src/app/here.log",
     ]  # fmt: skip
-    assert "5 entries" in str(done.facts["ignored"])
+    assert done.facts["ignored"] == "5 entries (.gitignore); all=true shows them"
     assert "2 ignored: a.log, build/" in picture(done)
     everything = names(listing(place, depth=3, all=True))
     assert {"a.log", "build/", "build/x/", "build/x/y", "src/b.log", "src/app/one.py", "src/app/deep/"} <= set(
@@ -189,7 +230,7 @@ def test_ignored_entries_are_not_counted_below_either(place: Place):
     place.write("a/b/small", b"x" * 5)
     place.write("a/b/.gitignore", "*.tmp")
     place.write("a/b/c/d.tmp", b"x" * 5000)
-    assert "    10  a/  (2 files, 2 dirs, 10)" in listing(place).splitlines()
+    assert "    10  a/  (2 files, 2 dirs, 10; 2 ignored below)" in listing(place).splitlines()
 
 
 def test_the_insides_of_git_are_shown_on_request_only(place: Place):

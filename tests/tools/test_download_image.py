@@ -347,7 +347,7 @@ async def test_a_cancelled_download_leaves_nothing(session, workers):
 class Hurried(Workers):
     """Gives nothing any time."""
 
-    async def call(self, function, args, *, deadline_s=0.0, memory_bytes=1_500_000_000):
+    async def call(self, function, args, *, deadline_s=0.0, memory_bytes=1_500_000_000, within_s=0.0):
         return await super().call(function, args, deadline_s=0.0001, memory_bytes=memory_bytes)
 
 
@@ -381,3 +381,13 @@ def test_any_beginning_is_some_kind(head):
 )
 def test_kinds_are_guessed_from_the_beginning(head, kind):
     assert sniff(head) == kind
+
+
+async def test_a_picture_that_is_stored_is_shown_without_fetching_it_again(session, workers):
+    async with site({"/picture.png": page(encoded("PNG"))}) as there:
+        first = await download(session, workers, there)
+        again = await download(session, workers, there, thumbnail=True)
+    assert there.paths() == ["/picture.png"]
+    assert again.artifact == first.artifact
+    assert again.done.picture is not None
+    assert len(session.artifacts()) == 1

@@ -354,5 +354,5 @@ def test_a_context_that_is_cut_is_told(place):
     with place.session.writer(tool="t", did="d") as writer:
         writer.write((b"x" * 300 + b"\n") * 50 + b"NEEDLE\n" + (b"x" * 300 + b"\n") * 50)
     reading = read(place, artifact="a1", grep="NEEDLE", context=50)
-    assert reading.facts["context"] == "only the nearest lines; lines shows more"
+    assert reading.facts["context"] == 'only the nearest lines; lines="1-101" shows all about line 51'
     assert len(text(reading)) < 5000

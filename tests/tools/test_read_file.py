@@ -263,3 +263,19 @@ def test_a_name_that_is_written_as_it_is_shown_is_told_as_it_is_shown(place: Pla
     with pytest.raises(BursarError) as refused:
         place.call(ReadFile(), path=r"th\xe9.txt")
     assert r"'th\xe9.txt'" in refused.value.message
+
+
+def test_one_broken_character_is_counted_as_one(place: Place):
+    place.write("f.txt", b"# coding: gb18030\n" + ("错误" * 300).encode("gb18030") + b"\xff\n")
+    outcome, _ = place.done(ReadFile(), path="f.txt")
+    assert outcome.facts["replaced"] == "1 broken character, by U+FFFD"
+
+
+@linux
+def test_an_old_time_of_a_file_that_was_changed_just_now_is_not_believed(place: Place, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(module, "FINE_TICK_S", 3600)
+    monkeypatch.setattr(module, "COARSE_TICK_S", 3600)
+    _old(place.write("f.txt", b"one"))
+    _, first = place.done(ReadFile(), path="f.txt")
+    _, second = place.done(ReadFile(), path="f.txt")
+    assert (first.id, second.id) == ("a1", "a2")

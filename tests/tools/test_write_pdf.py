@@ -1,5 +1,6 @@
 """The tool writes a document whole or not at all, and tells what the model could not see otherwise."""
 
+import base64
 import io
 
 import anyio
@@ -41,7 +42,7 @@ class Desk:
         self.workers = workers
         self.told = []
 
-    async def write(self, net=None, **arguments):
+    async def write(self, net=None, patience_s=30, **arguments):
         tool, args = WritePdf(), WritePdfArgs(**arguments)
         workspace = Workspace([self.root], closed=[self.store.root]).opening(self.session.directory)
         call = Call(
@@ -51,7 +52,7 @@ class Desk:
             workspace=workspace,
             commands=None,
             progress=self.progress,
-            patience_s=30,
+            patience_s=patience_s,
             net=net,
             workers=self.workers,
         )
@@ -125,6 +126,65 @@ async def test_pictures_come_from_artifacts_files_and_addresses_and_failures_are
     assert any(line.startswith("gone.png: ") for line in missing)
 
 
+async def test_a_picture_may_be_its_own_address_however_long(desk):
+    noise = io.BytesIO()
+    Image.effect_noise((1400, 900), 90).save(noise, "PNG")
+    address = "data:image/png;base64," + base64.b64encode(noise.getvalue()).decode()
+    assert len(address) > 1 << 20
+    told = await desk.write(content=f"![chart]({address})\n\n![again](data:image/png;base64,%%)")
+    assert told["images_embedded"] == 1
+    assert len(told["images_missing"]) == 1
+
+
+async def test_a_picture_that_does_not_come_in_time_is_missing(desk):
+    async def dripping(asked, writer):
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: image/png\r\n\r\n")
+        while True:
+            writer.write(b"x")
+            await anyio.sleep(0.05)
+
+    async with site({"/slow.png": dripping}) as there:
+        told = await desk.write(net=net_for(there), patience_s=2, content=f"text ![x]({there.url('/slow.png')})")
+    assert told["pages"] == 1
+    assert "was not there within" in told["images_missing"][0]
+
+
+async def test_what_came_in_place_of_a_picture_is_told_as_such(desk):
+    with desk.session.writer(tool="download_image", did="GET image http://site.test/x.png", label="no.html") as writer:
+        writer.write(b"<html>403")
+    told = await desk.write(content=f"![x]({writer.commit().ref})")
+    assert "its download failed (GET image http://site.test/x.png)" in told["images_missing"][0]
+
+
+async def test_a_long_list_of_missing_pictures_is_short_and_counts_them(desk):
+    told = await desk.write(content="\n\n".join(f"![]({'x' * 180}{i}.png)" for i in range(50)))
+    assert len(told["images_missing"]) == 13
+    assert told["images_missing"][-1] == "and 38 more"
+    assert "not a picture" in told["images_missing"][0] or "does not exist" in told["images_missing"][0]
+
+
+async def test_progress_only_rises(desk):
+    await desk.write(content="text **bold** `code`\n\n" * 30_000)
+    done = [done for done, _ in desk.told]
+    assert done
+    assert done == sorted(set(done))
+
+
+async def test_pictures_are_counted_all(desk):
+    text = ""
+    for number in range(110):
+        (desk.root / f"{number}.png").write_bytes(png())
+        text += f"![]({number}.png)\n\n"
+    assert (await desk.write(content=text))["images_embedded"] == 110
+
+
+async def test_a_document_that_takes_too_long_is_refused_in_time_and_says_how_to_go_on(desk):
+    text = "| a | b |\n|---|---|\n" + "| text | text |\n" * 400_000
+    with pytest.raises(BursarError, match=r"timeout.*parts.*patience"):
+        await desk.write(content=text, patience_s=1, path="big.pdf")
+    assert list(desk.root.iterdir()) == []
+
+
 async def test_text_that_was_cut_is_refused_and_names_the_line(desk):
     with pytest.raises(BursarError, match=r"truncated_content.*line 2"):
         await desk.write(content="a\n...12 lines truncated...\n", path="cut.pdf")
@@ -145,6 +205,7 @@ async def test_exactly_one_source_is_asked_for(desk, arguments):
         ({"page_size": "A99"}, "bad_page_size"),
         ({"margin_mm": 200}, "bad_margin"),
         ({"path": "../out.pdf"}, "path_outside_roots"),
+        ({"path": "report.md", "overwrite": True}, "bad_path"),
         ({"path": "nowhere/out.pdf"}, "not_found"),
     ],
 )

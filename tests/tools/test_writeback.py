@@ -4,8 +4,13 @@ import pytest
 from bursar.errors import BursarError
 from bursar.tools.writeback import find_marker, refuse_truncated
 
+HANDLE = "ses_7YPxeoPWhvJzA5JUzD2oEf"
 NOTICES = [
-    ("bursar", '"incomplete":"99,940 of 100,000 lines not shown; see more: read_artifact(artifact=\\"ses_x/a7\\")"'),
+    ("bursar", f'"incomplete":"9 of 10 lines not shown; see more: read_artifact(artifact=\\"{HANDLE}/a7\\", tail=5)"'),
+    ("bursar", f'"text":"{{\\\\"x; see more: read_artifact(artifact=\\\\\\"{HANDLE}/a7\\\\\\")"'),
+    ("bursar", '1 of 9 lines not shown; see more: read_artifact(artifact="a12")'),
+    ("bursar", '{"head":"a","omitted":"bytes 441-399713","tail":"b"}'),
+    ("bursar", '"parts":[],"omitted":"12 items; read_artifact() lists what is stored of them"'),
     ("bursar", '{"head":"a","omitted":"lines 41-99980","tail":"b"}'),
     ("Codex", "expo…33930 tokens truncated…t.target.value"),
     ("Codex", "abc…12 chars truncated…def"),
@@ -27,6 +32,7 @@ NOTICES = [
     ("OpenHands", "timelin<response clipped><NOTE>Due to the max output limit, only part of this file has been shown"),
     ("Kimi", "this.minSam[...truncated]"),
     ("Kimi", "Command executed successfully. Output is truncated to fit in the message."),
+    ("Claude Code", "> ... [638 lines truncated] ..."),
 ]
 
 
@@ -50,6 +56,10 @@ def test_a_notice_is_found_on_its_line(origin, notice):
         "`... [CONTENT TRUNCATED] ...` is what one client writes.",
         "short line... [truncated]",
         "He said: … 12 tokens were truncated … and left.",
+        'What is incomplete names the next call: `…; see more: read_artifact(artifact="Xk3…/a7", grep="ERROR")`.',
+        'ENDS = {"head": "", "omitted": "lines 10-99", "tail": ""}',
+        '("OpenHands", r"<response clipped><NOTE>"),',
+        '{"artifact":"ses_7YPxeoPWhvJzA5JUzD2oEf/a1","did":"$ ls","exit_code":0,"preview":"nothing was omitted"}',
     ],
 )
 def test_prose_about_truncation_is_not_a_notice(text):

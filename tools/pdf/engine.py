@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from .options import Options, Pictures
 
 _PROGRESS_STEPS = 1000
+_LAID_OUT_STEPS = 800
+"""The rest is for putting out the file."""
 _IN_WORDS = "it stands in a heading, a table or an inline footnote, where its text is shown instead"
 _TITLE_CHARACTERS = 80
 
@@ -117,6 +119,8 @@ def _rendered(
     failed = write(
         pdf, pages, output, title=title, author=characters.fit(options.author), language=language, check=check
     )
+    if progress is not None:
+        progress(_PROGRESS_STEPS, _PROGRESS_STEPS)
     missing = layout.gallery.missing | {picture.reference: reason for picture, reason in failed}
     if markdown is not None:
         missing = {name: _IN_WORDS for name in markdown.inline.worded if name not in layout.gallery.embedded} | missing
@@ -150,9 +154,7 @@ def _completed(options: Options, front: dict[str, str]) -> Options:
     )
 
 
-def _lay_out(
-    layout: Layout, blocks: Iterator[tuple[Block, float]], progress: Callable[[int, int], None] | None
-) -> str:
+def _lay_out(layout: Layout, blocks: Iterator[tuple[Block, float]], progress: Callable[[int, int], None] | None) -> str:
     """Lay out all blocks; return the first words of the first paragraph."""
     look = Look(layout.options.size_pt)
     told = -1
@@ -171,13 +173,11 @@ def _lay_out(
         layout.block(block, look)
         if not opening and isinstance(block, Text):
             opening = _first_words(layout.characters.fit("".join(span.text for span in block.spans[:20])))
-        step = int(done * _PROGRESS_STEPS)
+        step = int(done * _LAID_OUT_STEPS)
         if progress is not None and step > told:
             told = step
             progress(step, _PROGRESS_STEPS)
     layout.headings(headings, None, look)
-    if progress is not None and told < _PROGRESS_STEPS:
-        progress(_PROGRESS_STEPS, _PROGRESS_STEPS)
     return opening
 
 

@@ -38,7 +38,7 @@ def packaged(name: str, key: str) -> FontFile | None:
         package = import_module("pymupdf_fonts")
     except ImportError:
         return None
-    return FontFile(name, load=lambda: cast("bytes", package.myfont(key)))
+    return FontFile(name, load=cache(lambda: cast("bytes", package.myfont(key))))
 
 
 _CJK_INDEXES = {"ja": 0, "ko": 1, "zh-hans": 2, "zh-hant": 3}

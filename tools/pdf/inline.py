@@ -60,8 +60,7 @@ class Inline:
         for part in self._parts(content):
             if isinstance(part, Span):
                 # What follows a picture begins a paragraph of its own.
-                part = part if spans or not blocks else part._replace(text=part.text.lstrip(" "))
-                spans.append(part)
+                spans.append(part if spans or not blocks else part._replace(text=part.text.lstrip(" ")))
                 continue
             if any(span.text.strip() for span in spans):
                 blocks.append(Text(spans))
@@ -152,10 +151,11 @@ class Inline:
     def _in_words(self, parts: list[Span | Picture]) -> Spans:
         spans: Spans = []
         for part in parts:
-            if isinstance(part, Picture):
-                self.worded[part.reference] = None
-                part = Span(f"[{part.alt or part.reference}]", italic=True)
-            spans.append(part)
+            if isinstance(part, Span):
+                spans.append(part)
+                continue
+            self.worded[part.reference] = None
+            spans.append(Span(f"[{part.alt or part.reference}]", italic=True))
         return spans
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, cast
 
+import regex
 from markdown_it import MarkdownIt
 from mdit_py_plugins.footnote import footnote_plugin
 from mdit_py_plugins.front_matter import front_matter_plugin
@@ -36,6 +37,8 @@ _DEEPEST = 100
 """Levels of nesting; a list takes two, and the parser calls itself for each."""
 
 _PAGE_BREAK = re.compile(r"\\(?:pagebreak|newpage)|<!--\s*page-?\s?break\s*-->", re.IGNORECASE)
+_UNNAMED = regex.compile(r"[^\p{L}\p{M}\p{N}_\- ]")
+"""What the name of a heading's place leaves out; marks are a part of words."""
 _TASK = re.compile(r"\[([ xX])\][ \u00a0]")
 _FRONT = re.compile(r"^(title|author|lang|language)\s*:\s*(.+?)\s*$", re.MULTILINE | re.IGNORECASE)
 _RULER = re.compile(r"[|:\-\s]*-[|:\-\s]*")
@@ -90,9 +93,9 @@ class Markdown:
         """Return sentences about what was left out or joined, once all blocks were taken."""
         told: list[str] = []
         if unused := len(self._notes.keys() - {note.label for note in self.inline.notes}):
-            told.append(f"{_counted(unused, 'footnote')} that nothing refers to left out.")
+            told.append(f"Left out: {_counted(unused, 'footnote')} that nothing refers to.")
         if joined := cast("int", self._env.get(_JOINED, 0)):
-            told.append(f"{_counted(joined, 'row')} with more cells than the table has columns: joined in the last.")
+            told.append(f"Joined in the last column: the cells that {_counted(joined, 'table row')} had too many.")
         return told
 
     def _block(self, stack: _Stack, depth: int) -> Iterator[Block]:
@@ -137,7 +140,7 @@ class Markdown:
         spans = self.inline.spans(stack.take().content)
         stack.take()
         heading = Heading(int(token.tag[1]), spans)
-        slug = re.sub(r"[^\w\- ]", "", heading.text.casefold()).strip().replace(" ", "-")
+        slug = _UNNAMED.sub("", heading.text.casefold()).strip().replace(" ", "-")
         place, count = slug, self._slugs.get(slug, 0)
         while place in self._slugs:
             count += 1

@@ -10,21 +10,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from . import bidi
 from .canvas import BLACK, Ink, Link, Page, ink, number
+from .pieces import choices, kinds_of, words
 from .scripts import (
-    CLUSTER,
     continues_cluster,
     has_breaks,
-    is_joining,
-    is_mark,
     is_neutral,
-    is_shaped_script,
     may_break,
     needs_shaping,
-    script,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from .faces import Face, Shaped
     from .fonts import Chain, Fonts
@@ -142,7 +138,7 @@ class Typesetter:
         if levels is None and not needs_shaping(span):
             self._simple(span, start, style, chain, 0, runs)
             return
-        kinds = _kinds(text, start, end, levels)
+        kinds = kinds_of(text, start, end, levels)
         at = start
         for (kind, level), items in groupby(kinds):
             stop = at + sum(1 for _ in items)
@@ -166,7 +162,7 @@ class Typesetter:
 
     def _complex(self, span: str, at: int, style: Style, chain: Chain, level: int, runs: list[_Run]) -> None:
         start, last = 0, None
-        for begin, end, wanted in _choices(span, chain):
+        for begin, end, wanted in choices(span, chain):
             face = wanted
             if face is None and last is not None and last.covers.issuperset(map(ord, span[begin:end])):
                 face = last
@@ -192,7 +188,7 @@ class Typesetter:
 
     def _shaped_edges(self, text: str, run: _Run, edges: array[float]) -> None:
         scale, x = run.style.size / 1000, edges[-1]
-        for begin, end in _words(text[run.start : run.end]):
+        for begin, end in words(text[run.start : run.end]):
             shaped = run.face.shape(text[run.start + begin : run.start + end], run.level % 2 == 1)
             edges.extend(x + edge * scale for edge in shaped.edges)
             x += shaped.width * scale
@@ -231,68 +227,6 @@ class _Points(dict[str, float]):
     def __missing__(self, character: str) -> float:
         width = self[character] = self._chain.widths[character] * self._scale
         return width
-
-
-def _words(span: str) -> Iterable[tuple[int, int]]:
-    """Yield the words of a span and the spaces between them; a word is shaped as a whole, and cached."""
-    start = 0
-    while start < len(span):
-        space = span.find(" ", start)
-        if space < 0:
-            yield start, len(span)
-            return
-        if space > start:
-            yield start, space
-        yield space, space + 1
-        start = space + 1
-
-
-def _choices(span: str, chain: Chain) -> Iterable[tuple[int, int, Face | None]]:
-    """Yield the words of a span, each with the one font that can draw it; without such a font, its clusters.
-
-    The font of a space is None: it is drawn with the font of the word before.
-    """
-    for begin, end in _words(span):
-        if span[begin] == " ":
-            yield begin, end, None
-        elif (face := chain.find_all(span[begin:end])) is not None:
-            yield begin, end, face
-        else:
-            for match in CLUSTER.finditer(span, begin, end):
-                face = chain.find_all(match[0])
-                if face is not None:
-                    yield match.start(), match.end(), face
-                else:
-                    yield from ((i, i + 1, chain.face_of[span[i]]) for i in range(match.start(), match.end()))
-
-
-def _kinds(text: str, start: int, end: int, levels: list[int] | None) -> list[tuple[str, int]]:
-    """Return for each character the script it must be shaped in, empty for none, and its level."""
-    kinds: list[str] = []
-    previous = ""
-    for index in range(start, end):
-        character = text[index]
-        loose = levels is not None and is_neutral(character) and not is_mark(character)
-        if is_shaped_script(character) and not is_joining(character) and not (loose and script(character) == ""):
-            previous = script(character) or previous or "SHARED"
-        elif is_mark(character) or is_joining(character):
-            if not previous:
-                previous = "MARKED"
-                if kinds and not kinds[-1]:
-                    _claim_base(kinds, text[start:index])
-        elif not (character == " " and _goes_on(text, index + 1, end)):
-            previous = ""
-        kinds.append(previous)
-    return [(kind, levels[start + i] if levels is not None else 0) for i, kind in enumerate(kinds)]
-
-
-def _claim_base(kinds: list[str], before: str) -> None:
-    """Let a mark take the letter it stands on along."""
-    kinds[len(before) - 1] = "MARKED"
-
-
-def _goes_on(text: str, index: int, end: int) -> bool:
-    return index < end and bool(is_shaped_script(text[index]))
 
 
 class Paragraph:
@@ -459,18 +393,18 @@ class Paragraph:
         text = self.text[start:end]
         rtl, size = run.level % 2 == 1, run.style.size
         apart = rtl and all(map(is_neutral, text))
-        pieces = text if apart else [text[a:b] for a, b in _words(text)]
-        words = [run.face.shape(piece, rtl) for piece in pieces]
+        pieces = text if apart else [text[a:b] for a, b in words(text)]
+        shaped = [run.face.shape(piece, rtl) for piece in pieces]
         if rtl:
-            words.reverse()
+            shaped.reverse()
         # Readers lose the order of punctuation and spaces that follow each other in right-to-left text, and take those
         # after a foreign word for a part of it, unless a mark of direction parts them.
         mark = run.face.unseen("\u200f", 60) if rtl and (apart or run.turns) else b""
-        operands = (mark if apart else b"").join(word.array for word in words)
+        operands = (mark if apart else b"").join(word.array for word in shaped)
         if run.turns and start == run.start:
             operands += mark
         width = 0.0
-        for word in words:
+        for word in shaped:
             if word.marks:
                 page.over.append(_outlines(word, x + width * size / 1000, y, run))
             width += word.width

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from .blocks import Span
 from .canvas import PlacedPicture
@@ -13,6 +13,8 @@ from .options import Missing
 from .paragraph import GREY, LIGHT, SHADE
 
 if TYPE_CHECKING:
+    from PIL import Image
+
     from .blocks import Picture
     from .flow import Flow
     from .layout import Layout, Look
@@ -139,6 +141,20 @@ def measure(path: Path) -> Size | Missing:
         return Missing(f"the picture cannot be read ({type(error).__name__})")
 
 
+def _eight_bits(picture: Image.Image) -> Image.Image:
+    """Return a picture with more than eight bits a pixel as grey ones; the decoder itself would only cut them off."""
+    if picture.mode.startswith("I;16"):
+        low, high = 0.0, 65535.0
+    elif picture.mode in ("I", "F"):
+        low, high = cast("tuple[float, float]", picture.getextrema())
+    else:
+        return picture
+    scale = 255 / (high - low) if high > low else 0.0
+    # Pillow does not say the type of all that this may be given.
+    grey = cast("Any", picture).point(lambda value: value * scale - low * scale)  # pyright: ignore[reportUnknownLambdaType]
+    return cast("Image.Image", grey.convert("L"))
+
+
 def prepared(path: Path, width_pt: float) -> io.BytesIO:
     """Return the picture upright, as large as its print needs, in a form that PDF has: JPEG or PNG.
 
@@ -159,7 +175,7 @@ def prepared(path: Path, width_pt: float) -> io.BytesIO:
             shrink = most / max(image.width if upright else image.height, 1)
             image.draft("RGB", (int(image.width * shrink) + 1, int(image.height * shrink) + 1))
         image.load()
-        picture = ImageOps.exif_transpose(image)
+        picture = _eight_bits(ImageOps.exif_transpose(image))
     opaque = picture.mode in ("L", "RGB", "CMYK", "YCbCr", "1")
     picture = picture.convert("RGB" if opaque else "RGBA")
     if picture.width > most:

@@ -86,37 +86,10 @@ def is_wide(character: str) -> bool:
     return unicodedata.east_asian_width(character) in ("W", "F")
 
 
-_NO_SCRIPT = frozenset(
-    (
-        "Cc",
-        "Cf",
-        "Cs",
-        "Cn",
-        "Co",
-        "Zs",
-        "Zl",
-        "Zp",
-        "Nd",
-        "No",
-        "Pc",
-        "Pd",
-        "Pe",
-        "Pf",
-        "Pi",
-        "Po",
-        "Ps",
-        "Sc",
-        "Sk",
-        "Sm",
-        "So",
-    )
-)
-
-
 @cache
 def script(character: str) -> str:
     """Return the script of a letter or mark: the first word of its Unicode name, empty for what all scripts share."""
-    if unicodedata.category(character) in _NO_SCRIPT:
+    if unicodedata.category(character) not in ("Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc", "Me", "Nl"):
         return ""
     name = unicodedata.name(character, "")
     first = name.partition(" ")[0].partition("-")[0]
@@ -152,15 +125,49 @@ def _fits(character: str, encoding: str) -> bool:
     return True
 
 
+_COMMON = {
+    tag: frozenset(words.split())
+    for tag, words in (
+        ("en", "the of and to in is that it was for are with as this be from"),
+        ("de", "der die das und ist nicht mit ein eine den von für auf sich dem werden"),
+        ("fr", "le la les des et est une un dans que pour qui pas au sur du"),
+        ("es", "el la los las que en un una por con para se del como más"),
+        ("it", "il la che di non un una per con sono della gli nel del si"),
+        ("pt", "os uma não que para com do da em são mais dos no na um"),
+        ("nl", "het een van en dat niet zijn voor met op de is te aan ook bij"),
+        ("pl", "na się nie że do jest to jak po od przez dla lub oraz"),
+        ("sv", "och att det som en på är av för med den inte till ett om har"),
+        ("tr", "bir ve bu için ile de da olarak çok daha gibi ne olan sonra"),
+        ("ru", "не на что по это как для из от за все он его но"),
+        ("uk", "не на що та до це як за від його але про для"),
+    )
+}
+"""Words that hardly any sentence of a language is without."""
+
+_LEAST_COMMON, _CLEARLY = 0.08, 1.3
+
+
+def _by_words(sample: str) -> str:
+    words = re.findall(r"[^\W\d_]+", sample.casefold())
+    counts = sorted(
+        ((sum(1 for word in words if word in common), tag) for tag, common in _COMMON.items()), reverse=True
+    )
+    (most, tag), (second, _) = counts[:2]
+    return tag if most >= 2 and most > _LEAST_COMMON * len(words) and most > _CLEARLY * second else ""
+
+
 def guess_language(text: str) -> str:
-    """Return a language tag for the scripts that tell their language; empty for the others."""
+    """Return a language tag by script, or by the commonest words; empty when neither tells."""
     sample = text[:20_000]
     total = max(len(re.findall(r"\w", sample)), 1)
-    spans = (("he", "\u0590-\u05ff"), ("ar", "\u0600-\u06ff"), ("th", "\u0e00-\u0e7f"), ("hi", "\u0900-\u097f"))
+    spans = (
+        *(("he", "\u0590-\u05ff"), ("ar", "\u0600-\u06ff"), ("th", "\u0e00-\u0e7f"), ("hi", "\u0900-\u097f")),
+        ("el", "\u0370-\u03ff"),
+    )
     for tag, span in spans:
         if len(re.findall(f"[{span}]", sample)) * 2 > total:
             return tag
     if len(re.findall("[\u3041-\u30ff\u3400-\u9fff\uac00-\ud7a3]", sample)) * 3 > total:
         locale = guess_locale(sample, "")
         return {"zh-hans": "zh-Hans", "zh-hant": "zh-Hant"}.get(locale, locale)
-    return ""
+    return _by_words(sample)

@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from .options import EmojiPolicy, Report
 
 SHOWN = 12
-"""Replaced characters that the reply names one by one; more go into a list of their own."""
+"""Entries of a kind that the reply names one by one; more replaced characters go into a list of their own."""
+
+_CUT_CHARACTERS = 130
+"""Length of a part of an entry, so that its end is seen too."""
 
 _TOLD_EVERY_S = 0.25
 
@@ -135,19 +138,29 @@ def _list(report: Report, path: str) -> None:
         file.writelines(lines)
 
 
+def _shown(entries: list[str]) -> list[str]:
+    """Return the first entries, and how many there are besides."""
+    more = len(entries) - SHOWN
+    return entries if more <= 1 else [*entries[:SHOWN], f"and {more} more"]
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _CUT_CHARACTERS else text[: _CUT_CHARACTERS - 1] + "…"
+
+
 def _summary(report: Report) -> dict[str, object]:
     return {
         "pages": report.pages,
         "fonts": list(report.fonts),
         "title": report.title[:200],
         "images_embedded": len(report.embedded),
-        "images_missing": [[name[:300], reason[:300]] for name, reason in report.missing[:100]],
+        "images_missing": _shown([f"{name[:150]}: {reason}" for name, reason in report.missing]),
         "replaced": [
-            f"{one.code_points} {one.name} ×{one.count} → {one.replacement or '(left out)'}"
+            f"{_cut(f'{one.code_points} {one.name}')} ×{one.count} → {_cut(one.replacement) or '(left out)'}"
             for one in report.replaced[:SHOWN]
         ],
         "replaced_kinds": len(report.replaced),
         "replaced_count": sum(one.count for one in report.replaced),
-        "links_dropped": [f"{url}: {reason}" for url, reason in report.dropped_links[:20]],
+        "links_dropped": _shown([f"{url[:150]}: {reason}" for url, reason in report.dropped_links]),
         "notes": list(report.notes),
     }

@@ -9,7 +9,7 @@ from .segments import Block, Frame, Picture, Segments
 from .tables import is_layout
 
 _CELLS = frozenset({"td", "th", "body", "html", "#"})
-_KEPT_TABLE = 0.2
+_KEPT_TABLE, _DOUBTFUL_TABLE = 0.2, 0.12
 _KEPT_LAYOUT, _DROPPED_LAYOUT = 0.65, 0.15
 _SHORT_PAGE_WORDS, _SURELY_AROUND = 120, 0.04
 _PICTURE_LEVELS = 3
@@ -41,23 +41,29 @@ def choose(blocks: Sequence[Block], probabilities: Sequence[float]) -> list[bool
     return kept
 
 
-def whole_tables(segments: Segments, kept: list[bool]) -> None:
-    """Keep a table whole or not at all, since a row with holes misleads; one that places parts of a page may be cut."""
+def whole_tables(segments: Segments, kept: list[bool], probabilities: Sequence[float]) -> None:
+    """Keep a table whole or not at all, since a row with holes misleads; one that places parts of a page may be cut.
+
+    Bare numbers look like little by themselves: a table that follows kept text is given the benefit of the doubt.
+    """
     sizes = [0, *accumulate(len(block.words) for block in segments.blocks)]
     for frame in segments.frames:
         if frame.tag != "table" or frame.last <= frame.first:
             continue
+        inside = range(frame.first, frame.last)
         total = sizes[frame.last] - sizes[frame.first]
-        share = sum(len(segments.blocks[i].words) for i in range(frame.first, frame.last) if kept[i]) / total
-        if not 0 < share < 1:
+        share = sum(len(segments.blocks[i].words) for i in inside if kept[i]) / total
+        if share == 1:
             continue
-        whole, gone = (
-            (_KEPT_LAYOUT, _DROPPED_LAYOUT)
-            if frame.element is None or is_layout(frame.element)
-            else (_KEPT_TABLE, _KEPT_TABLE)
-        )
-        if share >= whole or share <= gone:
-            kept[frame.first : frame.last] = [share >= whole] * (frame.last - frame.first)
+        if frame.element is None or is_layout(frame.element):
+            stays = share >= _KEPT_LAYOUT
+            if not stays and share > _DROPPED_LAYOUT:
+                continue
+        else:
+            stays = share >= _KEPT_TABLE
+            if not share and frame.first and kept[frame.first - 1]:
+                stays = sum(probabilities[i] * len(segments.blocks[i].words) for i in inside) >= _DOUBTFUL_TABLE * total
+        kept[frame.first : frame.last] = [stays] * len(inside)
 
 
 def prune(segments: Segments, kept: Sequence[bool]) -> None:

@@ -24,6 +24,9 @@ from .segments import WORD, segment
 from .traits import traits
 from .votes import Candidate
 
+MAX_BYTES = 16_000_000
+"""As much of a page is read: some 2 s and 600 MB even in the simplest way; all of it is kept as received."""
+
 MAX_CHARACTERS = 2_000_000
 MAX_ELEMENTS = 20_000
 MAX_DEPTH = 250
@@ -60,19 +63,23 @@ class Page:
 
 def run(source: str, target: str, url: str = "", charset: str = "") -> dict[str, str | int]:
     """Read the page in the file `source`, write its Markdown to the file `target`, and return the rest of `Page`."""
-    return _stored(extract(Path(source).read_bytes(), url, charset), target)
+    return _read(source, target, url, charset, whole=False)
 
 
 def run_plain(source: str, target: str, url: str = "", charset: str = "") -> dict[str, str | int]:
     """Do as `run`, without looking for the main content: for a page that `run` could not finish."""
-    return _stored(extract(Path(source).read_bytes(), url, charset, whole=True), target)
+    return _read(source, target, url, charset, whole=True)
 
 
-def _stored(page: Page, target: str) -> dict[str, str | int]:
+def _read(source: str, target: str, url: str, charset: str, *, whole: bool) -> dict[str, str | int]:
+    with Path(source).open("rb") as file:
+        html = file.read(MAX_BYTES)
+        is_cut = bool(file.read(1))
+    page = extract(html, url, charset, whole=whole)
     Path(target).write_bytes(page.markdown.encode("utf-8", "replace"))
     facts = asdict(page)
     del facts["markdown"]
-    return facts
+    return facts | ({"note": f"only the first {MAX_BYTES:,} bytes of the page were read"} if is_cut else {})
 
 
 def extract(html: bytes | str, url: str = "", charset: str = "", *, whole: bool = False) -> Page:
@@ -131,8 +138,9 @@ def _main_content(document: Document, url: str, base: str, about: Metadata) -> t
     segments = segment(document)
     texts = candidate_texts(document)
     candidates = [Candidate.of(texts.get(voter, "")) for voter in VOTERS]
-    kept = choose(segments.blocks, judge().probabilities(segments, candidates, declared))
-    whole_tables(segments, kept)
+    probabilities = judge().probabilities(segments, candidates, declared)
+    kept = choose(segments.blocks, probabilities)
+    whole_tables(segments, kept, probabilities)
     words = sum(len(block.words) for block, stays in zip(segments.blocks, kept, strict=True) if stays)
     if words < _FEW_WORDS and len(WORD.findall(about.text)) >= _HIDDEN_WORDS:
         return clean_lines(about.text), "metadata"

@@ -12,6 +12,7 @@ from .tidy import tidy
 _OPEN, _CLOSE = "\uf8f0", "\uf8f1"
 _MARKED = re.compile(f"{_OPEN}(\\d+){_CLOSE}")
 _FENCE = re.compile(r"^[\s>]*(?:[-*+]\s+|\d+[.)]\s+)*(`{3,}|~{3,})")
+_LONE_SPACE = "&#160;"
 _BLANK = re.compile(r"^[>\s]*$")
 _UNWANTED = dict.fromkeys([*range(9), 11, 12, *range(14, 32), 127, 0xFEFF, 0x200B, 0x00AD])
 
@@ -116,7 +117,8 @@ def clean_lines(text: str) -> str:
             continue
         if found:
             fence = found.group(1)
-        line = raw.rstrip() + ("  " if raw.endswith("  ") and raw.strip() and not _BLANK.match(raw) else "")
+        breaks = raw.endswith("  ") and raw.strip() and not _BLANK.match(raw)
+        line = "" if raw.strip(" >") == _LONE_SPACE else raw.rstrip() + ("  " if breaks else "")
         if line or (kept and kept[-1]):
             kept.append(line)
     return "\n".join(kept).strip("\n")

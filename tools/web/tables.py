@@ -25,20 +25,29 @@ class _Cell:
 
 def is_layout(table: Element) -> bool:
     """Tell a table that only places things on the page from one that says something."""
-    return _is_layout(table, _rows(table))
+    if table.attr("role") in {"presentation", "none"}:
+        return True
+    rows = [_cells(row) for row in _rows(table)]
+    if any(cell.tag == "th" for row in rows for cell in row):
+        return False
+    if max(map(len, rows), default=0) <= 1 or table.select_one(f"table, {_BLOCKS_IN_LAYOUT}") is not None:
+        return True
+    return any(len(cell.text) > _LONGEST_CELL for row in rows for cell in row)
 
 
 def tidy_tables(root: Element) -> None:
     """Expand spans and flatten cells of data tables; open up tables that only place things, in place."""
-    tables = root.select("table")
-    for table in reversed(tables):
+    # Judged before any is changed: a table that is rebuilt gets a heading row, which the one around it has no part in.
+    tables = [(table, is_layout(table)) for table in root.select("table")]
+    for table, places in reversed(tables):
         if table.parent is None:
             continue
-        rows = _rows(table)
-        if _is_layout(table, rows):
-            _open(table, rows)
+        if not table.text.strip() and table.select_one("img") is None:
+            table.decompose()
+        elif places:
+            _open(table, _rows(table))
         else:
-            table.replace_with(*_rebuild(table, rows))
+            table.replace_with(*_rebuild(table, _rows(table)))
 
 
 def _rows(table: Element) -> list[Element]:
@@ -47,19 +56,6 @@ def _rows(table: Element) -> list[Element]:
 
 def _cells(row: Element) -> list[Element]:
     return [cell for cell in row.children if isinstance(cell, Element) and cell.tag in {"td", "th"}]
-
-
-def _is_layout(table: Element, rows: list[Element]) -> bool:
-    if table.attr("role") in {"presentation", "none"}:
-        return True
-    widths = [len(_cells(row)) for row in rows]
-    if max(widths, default=0) <= 1 and table.select_one("th") is None:
-        return True
-    if table.select_one("th") is not None:
-        return False
-    if table.select_one("table") is not None or table.select_one(_BLOCKS_IN_LAYOUT) is not None:
-        return True
-    return any(len(cell.text) > _LONGEST_CELL for row in rows for cell in _cells(row))
 
 
 def _open(table: Element, rows: list[Element]) -> None:

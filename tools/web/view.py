@@ -173,7 +173,7 @@ def _outline(headings: Sequence[Heading], room: Allowance) -> dict[str, Any]:
             beyond = middle
     if not fitting:
         return {}
-    return {"outline": _entries(chosen[:fitting]), "more_headings": f'{len(headings) - fitting}: grep="^#"'}
+    return {"outline": _entries(chosen[:fitting]), "more_headings": f'{len(headings) - fitting}: grep="^#", context=0'}
 
 
 def _entries(headings: Sequence[Heading]) -> list[str]:

@@ -1,11 +1,13 @@
 """A document can be found, searched, clicked through, and says what is not in it."""
 
 import io
+import re
 import shutil
 from pathlib import Path
 
 import pytest
 from bursar.tools.pdf import Cancelled, Missing, Options, render
+from bursar.tools.pdf.pictures import prepared
 from PIL import Image
 from rendered import rendered
 
@@ -34,6 +36,34 @@ def test_the_first_heading_is_the_title_of_last_resort():
     assert rendered("# Given by *heading*\n\ntext").report.title == "Given by heading"
 
 
+def test_a_text_without_headings_is_titled_by_its_first_words():
+    assert rendered("\n\n*First* words here\n\nmore").report.title == "First words here"
+    assert rendered("word " * 100, plain=True).report.title == "word " * 15 + "word…"
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("The results of the quarter are in this report.", "en"),
+        ("Der Bericht ist fertig, und die Zahlen sind gut.", "de"),
+        ("Le rapport est prêt et les chiffres sont bons.", "fr"),
+        ("Отчёт готов, и это не всё, что мы для вас сделали.", "ru"),
+        ("Η αναφορά είναι έτοιμη", "el"),
+        ("报告完成了", "zh-Hans"),
+    ],
+)
+def test_the_language_is_known_by_script_or_words(text, language):
+    assert f"/Lang ({language})".encode() in rendered(text).pdf
+
+
+@needs_poppler
+def test_headings_of_one_name_are_different_places():
+    parts = ("intro", "# Title", "# part\n\n# part", "# part 1", "# part")
+    made = rendered("\n\n\\pagebreak\n\n".join(parts), title="Title", toc=True)
+    numbers = re.findall(r"^(\d+)$", made.pages[0], re.MULTILINE)
+    assert numbers == ["2", "3", "4", "4", "5", "6"]
+
+
 def test_headings_are_bookmarks():
     made = rendered("# One\n\n## Two\n\ntext\n\n# Drei — 中\n")
     assert made.pdf.count(b"/Title") == 4
@@ -52,6 +82,11 @@ def test_links_click_and_odd_schemes_do_not():
         assert scheme not in made.pdf
     assert [url for url, _ in made.report.dropped_links] == ["javascript:alert(1)", "file:///etc/passwd", "other.md"]
     assert made.pdf.count(b"/Subtype /Link") == 4
+
+
+def test_links_find_headings_in_every_script():
+    made = rendered("[a](#सार्वभौम-घोषणा) [b](#%E0%B8%97%E0%B8%B5%E0%B9%88)\n\n# सार्वभौम घोषणा!\n\n# ที่\n")
+    assert made.pdf.count(b"/Subtype /Link") == 2
 
 
 @needs_poppler
@@ -104,6 +139,34 @@ def test_a_missing_picture_is_told_where_it_should_stand(tmp_path):
     assert "Image not available: remote https://example.org/x.png HTTP 403: refused" in text
     assert "text" in text
     assert "more" in text
+
+
+@needs_poppler
+def test_a_picture_where_only_text_can_be_is_told_in_words_and_listed(tmp_path):
+    good = picture(tmp_path / "good.png")
+    made = rendered("# A ![logo](l)\n\n| a |\n|-|\n| ![cell](c) |\n\nx^[note ![n](n)] ![](g)\n\n# ![](g)", {"g": good})
+    assert set(dict(made.report.missing)) == {"l", "c", "n"}
+    assert made.report.embedded == ("g",)
+    text = " ".join(made.text().split())
+    assert all(told in text for told in ("A [logo]", "[cell]", "note [n]"))
+
+
+def test_what_follows_a_picture_begins_at_the_margin(tmp_path):
+    made = rendered("before ![](g)  after", {"g": picture(tmp_path / "good.png")}, page_numbers=False)
+    left = {word: place for _, place, _, _, _, word in made.words}
+    assert left["before"] == pytest.approx(left["after"], abs=0.5)
+
+
+@pytest.mark.parametrize(("mode", "step", "suffix"), [("I;16", 257, "png"), ("I", 90_000, "tiff"), ("F", 0.25, "tiff")])
+def test_a_picture_of_more_than_eight_bits_keeps_its_greys(tmp_path, mode, step, suffix):
+    made = Image.new(mode, (256, 1))
+    for x in range(256):
+        made.putpixel((x, 0), x * step)
+    path = tmp_path / f"deep.{suffix}"
+    made.save(path)
+    with Image.open(prepared(path, 300)) as shown:
+        greys = [shown.getpixel((x, 0))[0] for x in range(256)]
+    assert greys == pytest.approx(range(256), abs=1)
 
 
 def test_pictures_are_never_larger_than_their_print(tmp_path):

@@ -66,6 +66,20 @@ def test_columns_are_aligned_as_asked():
     assert sum(place["b"]) == pytest.approx(sum(place["bbbbbbbb"]), abs=1)
 
 
+def test_a_row_with_too_many_bars_loses_no_text():
+    made = rendered("| a | b |\n|---|---|\n| 1 | `x | y` |\n| 2 | three | four |\n| 5 | `\\|` | six |\n")
+    text = " ".join(made.text().split())
+    assert "x | y" in text
+    assert "three | four" in text
+    assert "six" in text
+    assert made.report.notes == ("Joined in the last column: the cells that 2 table rows had too many.",)
+
+
+def test_lists_in_quotations_begin_with_the_first_bullet():
+    assert "• one" in " ".join(rendered("> - one\n>   - two").text().split())
+    assert "◦ two" in " ".join(rendered("> - one\n>   - two").text().split())
+
+
 def test_a_wide_table_comes_in_parts_that_share_the_first_column():
     made = rendered(WIDE)
     text = made.text()

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from bursar.tools.web.extract import Page, extract, run
+from bursar.tools.web.extract import MAX_BYTES, Page, extract, run
 from bursar.tools.web.features import NAMES
 from bursar.tools.web.judge import judge
 from bursar.tools.web.lexicon import COLUMNS
@@ -117,3 +117,43 @@ def test_a_worker_writes_the_markdown_and_returns_the_rest(tmp_path: Path) -> No
 def test_the_weights_belong_to_the_columns_of_this_version() -> None:
     columns = [*NAMES, *COLUMNS]
     assert all(columns[place] == name for place, name in judge().forest.columns.items())
+
+
+PRICES = """<p>Here are prices of all our plans, compared in detail for you.</p>
+<table><tr><th>Plan</th><th>Cost</th></tr><tr><td rowspan=2>A</td><td>1</td></tr><tr><td>2</td></tr></table>"""
+TEXT = "A sentence of the manual that says something about the plans, what they hold, and whom they are made for. "
+
+
+@pytest.mark.parametrize("around", ["", f"<p>{TEXT * 3}</p><p>{TEXT * 4}</p>"])
+def test_a_table_is_kept_whole(around: str) -> None:
+    html = f"<title>T</title><main><h1>Prices</h1>{around}{PRICES}</main>"
+    assert "| Plan | Cost |\n| --- | --- |\n| A | 1 |\n| A | 2 |" in extract(html, URL).markdown
+
+
+def test_a_page_of_few_words_loses_only_what_stands_around_it() -> None:
+    header = '<header><a href="/">Home</a> <a href="/docs">Docs</a></header>'
+    found = extract(f"{header}<h1>Build 4711</h1><p>State: green</p><ul><li>unit 12 ok</li></ul>", URL).markdown
+    assert found == "# Build 4711\n\nState: green\n\n- unit 12 ok\n"
+
+
+def test_a_page_of_nested_layout_tables_keeps_its_headings_and_paragraphs() -> None:
+    data = "<table><tr><th>Level</th><th>Meaning</th></tr><tr><td>1</td><td>single user</td></tr></table>"
+    inner = f"<table><tr><td>&nbsp;</td><td><h2>Run levels</h2><p>{TEXT * 3}</p>{data}<p>{TEXT}</p></td></tr></table>"
+    found = extract(f"<table><tr><td>&nbsp;</td><td>{inner}</td><td></td></tr></table>", URL).markdown
+    assert "\n## Run levels\n" in f"\n{found}"
+    assert "| Level | Meaning |\n| --- | --- |\n| 1 | single user |" in found
+    assert found.count("| --- ") == 2
+    assert "&#160;" not in found
+
+
+def test_entities_written_twice_are_read() -> None:
+    data = json.dumps({"@type": "Article", "author": {"name": "Maria &amp; Katerina"}})
+    assert extract(f'<script type="application/ld+json">{data}</script><p>x</p>', URL).byline == "Maria & Katerina"
+
+
+def test_of_a_page_of_many_megabytes_the_start_is_read_and_that_is_said(tmp_path: Path) -> None:
+    source, target = tmp_path / "in.html", tmp_path / "out.md"
+    source.write_bytes(b"<p>first</p>" + b" " * MAX_BYTES + b"<p>last</p>")
+    facts = run(str(source), str(target), URL)
+    assert target.read_text("utf-8") == "first\n"
+    assert "first 16,000,000 bytes" in str(facts["note"])

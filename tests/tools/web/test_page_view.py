@@ -70,3 +70,32 @@ def test_a_view_is_never_larger_than_allowed(lines: list[str], most_tokens: int,
     empty = '{"lead":""}'
     assert len(text.encode()) <= max(most_bytes, len(empty))
     assert tokens.count(text) <= max(most_tokens, tokens.count(empty))
+
+
+def test_behind_a_long_line_that_is_cut_the_next_call_goes_on_by_bytes() -> None:
+    page = "# Title\n\nFirst.\n\n" + "é and more words " * 900 + "\n\nLast.\n"
+    shown = page_view(page, Allowance(600, 3000))
+    assert isinstance(shown.value, dict)
+    assert shown.left_out == "the rest of line 5 and lines 6-7 of 7 not shown"
+    assert shown.resume is not None
+    first = int(str(shown.resume["bytes"]).rstrip("-"))
+    read = page.encode()[:first].decode()
+    assert read.endswith(shown.value["lead"])
+    assert page.startswith(read)
+
+
+def test_behind_a_short_line_that_is_cut_the_next_call_repeats_it() -> None:
+    shown = page_view("one two three four five six seven eight nine ten. " * 5, Allowance(20, 80))
+    assert shown.resume == {"lines": "1-"}
+    assert shown.left_out == "the rest of line 1 of 1 not shown"
+
+
+def test_of_a_page_that_is_only_looked_at_in_part_all_lines_are_counted() -> None:
+    view = PageView(lambda: "first\n\n" + "word " * 500 + "\n", 9_000_000, 120_000)
+    assert "-120000 of 120000" in view.part(Allowance(60, 240)).left_out
+
+
+def test_headings_that_do_not_fit_are_counted_with_the_way_to_list_them() -> None:
+    shown = page_view("".join(f"## Section {n}\n\ntext\n\n" for n in range(900)), Allowance(900, 4000))
+    assert isinstance(shown.value, dict)
+    assert shown.value["more_headings"] == f'{900 - len(shown.value["outline"])}: grep="^#", context=0'

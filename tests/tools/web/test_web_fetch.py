@@ -14,8 +14,9 @@ from bursar.budget.cut import Allowance
 from bursar.errors import BursarError
 from bursar.guard.workers import Workers
 from bursar.tools.base import Call, Done
+from bursar.tools.download_image import DownloadImage, DownloadImageArgs
 from bursar.tools.web_fetch import WebFetch, WebFetchArgs
-from loopback import net_for, page, redirect, site, then_close
+from loopback import net_for, page, redirect, site, then_close, without_end
 from pydantic import ValidationError
 
 pytestmark = pytest.mark.anyio
@@ -79,6 +80,9 @@ ANSWERS = {
     "/empty": page(b"", Content_Type="text/html"),
     "/cut": then_close(page(ARTICLE[:2800], length=len(ARTICLE), Content_Type="text/html")),
     "/no-type": page(ARTICLE),
+    "/app": page(b'<title>App</title><div id=root></div><script src=/x.js></script>', Content_Type="text/html"),
+    "/silent": without_end(b"", b"", 0.1),
+    "/photo.jpg": page(png(), Content_Type="image/png", ETag='"1"'),
     "/sjis": page(f"<html><body><main><p>{'日本語のページです。' * 30}</p></main>".encode("cp932"), Content_Type="text/html; charset=Shift_JIS"),
 }  # fmt: skip
 
@@ -98,11 +102,13 @@ class Fetch:
     def __init__(self, session, workers, there) -> None:
         self.session, self.workers, self.there = session, workers, there
         self.reported: list[tuple[float, float | None, str]] = []
+        self.patience_s = 60.0
 
     async def __call__(self, url: str | list[str], **options) -> Done:
         where = [self.there.url(one) for one in url] if isinstance(url, list) else self.there.url(url)
-        args = WebFetchArgs(url=where, **options)
-        tool = WebFetch()
+        return await self.using(WebFetch(), WebFetchArgs(url=where, **options))
+
+    async def using(self, tool, args) -> Done:
 
         async def progress(done, total=None, message="") -> None:
             self.reported.append((done, total, message))
@@ -116,7 +122,7 @@ class Fetch:
                 workspace=None,
                 commands=None,
                 progress=progress,
-                patience_s=60,
+                patience_s=self.patience_s,
                 net=net_for(self.there),
                 workers=self.workers,
             ),
@@ -293,7 +299,7 @@ async def test_a_pdf_that_cannot_be_read_says_so(fetch) -> None:
 async def test_an_image_is_described_and_points_to_the_right_tool(fetch) -> None:
     done = await fetch("/dot.png")
     assert (done.facts["format"], done.facts["width"], done.facts["height"]) == ("PNG", 8, 6)
-    assert "download_image" in done.facts["next"]
+    assert "download_image" in done.view.part(Allowance(100, 400)).value["next"]
 
 
 async def test_other_bytes_are_kept_and_named_for_what_they_are(fetch) -> None:
@@ -336,3 +342,38 @@ async def test_a_page_that_kills_its_reader_is_still_text(fetch, monkeypatch) ->
     assert done.facts["found"] == "whole page"
     assert "grinding flour" in text(done)
     json.dumps(dict(done.facts))
+
+
+async def test_a_page_without_text_says_so_and_is_shown_as_received(fetch) -> None:
+    done = await fetch("/app")
+    assert "scripts" in done.facts["unreadable"]
+    assert "<script src=/x.js>" in text(done)
+    assert len(fetch.session.artifacts()) == 1
+
+
+async def test_many_slow_addresses_are_answered_within_the_patience_of_the_client(fetch) -> None:
+    fetch.patience_s = 2.3
+    done = await fetch([f"/silent?{number}" for number in range(20)])
+    codes = [part.facts["code"] for part in done.parts]
+    assert set(codes[:6]) == {"stalled"}
+    assert set(codes[6:]) == {"not_begun"}
+
+
+async def test_of_several_addresses_each_is_named_once(fetch) -> None:
+    done = await fetch(["/article", "/moved"])
+    assert "final_url" not in done.parts[0].facts
+    assert done.parts[1].facts["final_url"] == done.parts[0].facts["url"]
+
+
+async def test_what_is_received_is_named_by_the_type_that_the_server_tells(fetch) -> None:
+    done = await fetch("/table.csv")
+    assert done.output.path.endswith(".csv")
+    fetch.there.answers["/export"] = page(b"a,b\n1,2\n", Content_Type="text/csv")
+    assert (await fetch("/export")).output.path.endswith(".csv")
+
+
+async def test_a_picture_without_its_metadata_is_not_what_was_received(fetch) -> None:
+    address = fetch.there.url("/photo.jpg")
+    await fetch.using(DownloadImage(), DownloadImageArgs(url=address, strip=True))
+    done = await fetch("/photo.jpg", mode="raw")
+    assert done.output.read(0, done.output.size) == png()
