@@ -135,9 +135,10 @@ def load(cache: Path) -> list[dict[str, Any]]:
 
 
 def site(page: dict[str, Any]) -> str:
-    """The registered domain, near enough: two labels, or three under a short second one such as co.uk."""
+    """The registered domain, near enough: two labels, or three under a short second one of a country such as co.uk."""
     labels = (urlsplit(page["url"]).hostname or page["id"]).split(".")
-    return ".".join(labels[-3:] if len(labels) > 2 and len(labels[-2]) <= 3 else labels[-2:])
+    is_second_level = len(labels) > 2 and len(labels[-1]) == 2 and len(labels[-2]) <= 3
+    return ".".join(labels[-3:] if is_second_level else labels[-2:])
 
 
 def targets(page: dict[str, Any]) -> Any:

@@ -13,6 +13,11 @@ from .form import cost, dumps, less, within
 from .page import Page, Piece, Resume
 
 FACT_MAX_CHARACTERS = 300
+PATH_MAX_CHARACTERS = 4096
+"""Linux's PATH_MAX: half a path is of no use to anyone."""
+
+_PATHS = {"path", "file", "target_path", "download_dir"}
+
 FACTS_MAX = 24
 """More facts, or more items in one of them, are counted and left out."""
 
@@ -110,11 +115,16 @@ def next_call(reference: str, resume: Resume) -> str:
 
 def facts(given: Mapping[str, Any]) -> dict[str, Any]:
     """Bound facts: clean texts of at most 300 characters, at most 24 of them; lists and objects likewise."""
-    bounded = {clean(name, 64): _fact(value) for name, value in list(given.items())[:FACTS_MAX]}
+    bounded = {
+        clean(name, 64): clean(value, PATH_MAX_CHARACTERS)
+        if name in _PATHS and isinstance(value, str)
+        else _fact(value)
+        for name, value in list(given.items())[:FACTS_MAX]
+    }
     return bounded | ({"more_facts": len(given) - FACTS_MAX} if len(given) > FACTS_MAX else {})
 
 
-def _fact(value: object) -> object:
+def _fact(value: object, is_path: bool = False) -> object:
     if isinstance(value, bool | int | None):
         return value
     if isinstance(value, float):
@@ -126,7 +136,7 @@ def _fact(value: object) -> object:
         return [_fact(item) for item in items[:FACTS_MAX]] + (
             [f"… {len(items) - FACTS_MAX} more"] if len(items) > FACTS_MAX else []
         )
-    return clean(str(value), FACT_MAX_CHARACTERS)
+    return clean(str(value), PATH_MAX_CHARACTERS if is_path else FACT_MAX_CHARACTERS)
 
 
 @dataclass(frozen=True, slots=True)

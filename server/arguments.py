@@ -30,10 +30,10 @@ def _told(tool: Tool[Any], error: ValidationError) -> BursarError:
     takes = f"{tool.name} takes {', '.join(taken)}"
     if fault["type"] == "extra_forbidden":
         close = get_close_matches(name, taken, 1)
-        meant = f"use {close[0]!r}; " if close else ""
+        meant = f"Use {close[0]!r}; " if close else ""
         return BursarError("bad_argument", f"{tool.name} has no argument {name!r}", meant + takes)
     if fault["type"] == "missing":
-        return BursarError("bad_argument", f"{tool.name} needs {name!r}", f"give it; {takes}")
+        return BursarError("bad_argument", f"{tool.name} needs {name!r}", f"Give it; {takes}")
     wrong = fault["msg"][0].lower() + fault["msg"][1:]
     got = clean(repr(fault["input"]), 80)
-    return BursarError("bad_argument", f"{name!r} {wrong}, got {got}" if name else wrong, takes)
+    return BursarError("bad_argument", f"{name!r}: {wrong}, got {got}" if name else wrong, takes)

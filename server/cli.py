@@ -31,7 +31,7 @@ class _Parser(argparse.ArgumentParser):
     """Says what is wrong and what to do in the form of the tools' errors."""
 
     def error(self, message: str) -> NoReturn:
-        _fail(BursarError("bad_command_line", message.rstrip("."), f"see `{self.prog} --help`"))
+        _fail(BursarError("bad_command_line", message.rstrip("."), f"See `{self.prog} --help`"))
 
 
 def main(words: Sequence[str] | None = None) -> None:
@@ -43,7 +43,7 @@ def main(words: Sequence[str] | None = None) -> None:
         if action == "call":
             raise SystemExit(_call(settings, rest))
         if rest:
-            raise BursarError("bad_command_line", f"`bursar {action}` takes no {rest[0]!r}", "see `bursar --help`")
+            raise BursarError("bad_command_line", f"`bursar {action}` takes no {rest[0]!r}", "See `bursar --help`")
         if action == "tools":
             _list_tools()
         else:
@@ -58,7 +58,7 @@ def main(words: Sequence[str] | None = None) -> None:
         raise SystemExit(1) from None
     except OSError as error:
         _fail(
-            BursarError("cannot_run", f"{type(error).__name__}: {error}", "see that the directory and the output exist")
+            BursarError("cannot_run", f"{type(error).__name__}: {error}", "See that the directory and the output exist")
         )
 
 
@@ -125,7 +125,7 @@ def _argument(word: str) -> tuple[str, object]:
     name, equals, text = word.partition("=")
     if not equals:
         raise BursarError(
-            "bad_command_line", f"{word!r} is not NAME=TEXT", "write arguments as path=README.md or depth:=2"
+            "bad_command_line", f"{word!r} is not NAME=TEXT", "Write arguments as path=README.md or depth:=2"
         )
     if not name.endswith(":"):
         return name, text
@@ -133,7 +133,7 @@ def _argument(word: str) -> tuple[str, object]:
         return name[:-1], json.loads(text)
     except ValueError as error:
         raise BursarError(
-            "bad_command_line", f"{word!r} is not NAME:=JSON: {error}", "quote texts: name:='\"text\"'"
+            "bad_command_line", f"{word!r} is not NAME:=JSON: {error}", "Quote texts: name:='\"text\"'"
         ) from None
 
 

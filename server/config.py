@@ -100,15 +100,15 @@ class Settings:
             BursarError: the first of them.
         """
         if not self.root:
-            raise BursarError("bad_setting", "--root names no directory", "name one, or leave it out")
+            raise BursarError("bad_setting", "--root names no directory", "Name one, or leave it out")
         for root in self.root:
             if not root.is_dir():
-                raise BursarError("bad_setting", f"--root {root} is not a directory", "name a directory that exists")
+                raise BursarError("bad_setting", f"--root {root} is not a directory", "Name a directory that exists")
         for name, least in _LEAST.items():
             value = getattr(self, name)
             if not value >= least:  # not a number is not at least anything
                 option = f"--{name.replace('_', '-')}"
-                raise BursarError("bad_setting", f"{option} cannot be {value:g}", f"use at least {least:g}")
+                raise BursarError("bad_setting", f"{option} cannot be {value:g}", f"Use at least {least:g}")
 
 
 _LEAST: dict[str, float] = {
@@ -161,4 +161,4 @@ def parse(name: str, texts: Sequence[str], origin: str) -> object:
         return {int: int, float: float, str: str}[cast("type[Any]", kind)](last)
     except (ValueError, KeyError):
         fault = f"{origin} cannot be {last!r}"
-        raise BursarError("bad_setting", fault, "see `bursar --help` for what it takes") from None
+        raise BursarError("bad_setting", fault, "See `bursar --help` for what it takes") from None

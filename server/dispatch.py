@@ -232,7 +232,7 @@ class Dispatcher:
         parts = [self._recognised(part, call, seen) for part in done.parts]
         output = done.output.artifact if isinstance(done.output, Writer) else done.output
         if output is not None and output.state == "whole" and output.size >= SAME_MIN_BYTES:
-            first = call.session.same_as(output.sha256, output.size) or output
+            first = output if output.ref in self._shown else call.session.same_as(output.sha256, output.size) or output
             if first.ref in self._shown and first.did == output.did:
                 if isinstance(done.output, Writer) and first.id != output.id:
                     call.session.remove(output)

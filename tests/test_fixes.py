@@ -8,7 +8,11 @@ import bursar.errors
 import pytest
 
 ROOMS = Path(bursar.errors.__file__).parent.parent
-FILES = [path for room in ("artifacts", "guard", "tools") for path in sorted((ROOMS / room).rglob("*.py"))]
+FILES = [
+    path
+    for room in ("artifacts", "budget", "guard", "server", "tools")
+    for path in sorted((ROOMS / room).rglob("*.py"))
+]
 
 
 def beginnings(node: ast.expr) -> Iterator[str]:

@@ -93,7 +93,7 @@ class WebFetch(Tool[WebFetchArgs]):
             raise BursarError(
                 "bad_argument",
                 f"url takes 1 to {_MAX_URLS} addresses, not {len(args.url)}",
-                "Ask for the rest in another call",
+                "Ask for no more at a time",
             )
         parts: list[Done] = [Done()] * len(args.url)
         limiter = anyio.CapacityLimiter(_AT_THE_SAME_TIME)

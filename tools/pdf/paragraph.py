@@ -113,10 +113,6 @@ class Typesetter:
             return Paragraph(text, runs, edges=_squares(len(text), style.size))
         return _uniform(text, style, chain, face, points)
 
-    def width(self, text: str, style: Style) -> float:
-        """Return the width of a text in points."""
-        return self.paragraph([(text, style)]).width
-
     def _style(self, style: Style) -> tuple[Chain, dict[str, float]]:
         known = self._chains.get(style)
         if known is None:
@@ -275,7 +271,7 @@ class Paragraph:
 
         Args:
             width: room for a line; a single cluster that is wider gets a line of its own.
-            keep_spaces: it is code: spaces stay, and a line breaks where it is full.
+            keep_spaces: it is code: spaces stay, and a line breaks where it is full, or at a space not far before.
         """
         text, length = self.text, len(self.text)
         if self.width <= width:
@@ -289,11 +285,12 @@ class Paragraph:
             if end >= length:
                 found.append((start, length))
                 return found
-            end = self._cluster_edge(start, end) if keep_spaces else self._break(start, end, breaks=breaks)
             if keep_spaces:
+                end = self._code_edge(start, end)
                 found.append((start, end))
                 start = end
                 continue
+            end = self._break(start, end, breaks=breaks)
             stop = end
             while stop > start and text[stop - 1] == " ":
                 stop -= 1
@@ -340,6 +337,11 @@ class Paragraph:
             for index in range(end, max(space + 1, start), -1):
                 if may_break(text[index - 1], text[index]):
                     return index
+        return space + 1 if space > start else self._cluster_edge(start, end)
+
+    def _code_edge(self, start: int, end: int) -> int:
+        """Return the end of a line of code: after a space in its last third, else where it is full."""
+        space = self.text.rfind(" ", start + (end - start) * 2 // 3, end)
         return space + 1 if space > start else self._cluster_edge(start, end)
 
     def _cluster_edge(self, start: int, end: int) -> int:

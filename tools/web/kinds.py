@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
 HEAD_BYTES = 4096
 """As much of the start as a decision needs."""
@@ -61,12 +61,6 @@ def kind_of(content_type: str, url: str, head: bytes) -> Kind:
     if name == "xml" and _FEED.search(head):
         name = "feed"
     return Kind(name, _suffix(name, url))
-
-
-def file_name(url: str) -> str:
-    """The last part of an address's path, or the host: what a person would call the content."""
-    parts = urlsplit(url)
-    return unquote(PurePosixPath(parts.path).name) or parts.hostname or ""
 
 
 def _by_bytes(head: bytes) -> str:

@@ -122,6 +122,8 @@ def page_view(
     headings = outline(lines)
     room = Allowance(int(allowance.tokens * _OUTLINE_SHARE), int(allowance.bytes * _OUTLINE_SHARE))
     shown = _outline(headings, room) if allowance.tokens > _LEAD_MIN else {}
+    if not cut.fits(dumps({**shown, "lead": ""}), allowance):
+        shown = {}
     value: dict[str, Any] = dict(shown)
     spent = len(dumps({**value, "lead": ""}).encode()), tokens.count(dumps({**value, "lead": ""}))
     left = Allowance(max(0, allowance.tokens - spent[1]), max(0, allowance.bytes - spent[0]))

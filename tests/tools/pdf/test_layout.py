@@ -92,6 +92,7 @@ def test_code_keeps_its_characters_and_marks_what_was_wrapped():
     line = "call(" + ", ".join(f"argument_{i}" for i in range(30)) + ")"
     made = rendered(f"```\n{line}\n    indented\n```")
     assert line.replace(" ", "") in "".join(made.text().split())
+    assert all(f"argument_{i}" in made.text() for i in range(30))
 
 
 def test_a_heading_stays_with_what_follows():
