@@ -8,7 +8,6 @@ import anyio.to_thread
 
 from ..artifacts import Store
 from ..budget import tokens
-from ..errors import BursarError
 from . import log
 from .dispatch import Dispatcher
 
@@ -47,5 +46,5 @@ def sweep_if_due(store: Store) -> None:
 def _attempt(what: str, step: Callable[[], None]) -> None:
     try:
         step()
-    except (BursarError, OSError):
+    except Exception:  # noqa: BLE001 - nothing that nobody waits for may end the server
         log.crash(what)
