@@ -18,9 +18,12 @@ class Ceiling:
     patience_s: float = 25.0
 
 
+_SDK_DEFAULT = "mcp"
+"""What a client built on the Python SDK calls itself unless told otherwise."""
+
 _WAITS_S: dict[str, float] = {
     # Measured with each client's default settings against a slow tool; a tenth is kept back for the way there and back.
-    "mcp": 4.0,  # the Python SDK's default name: openai-agents and google-adk wait 5 s under it, agno 10 s
+    _SDK_DEFAULT: 4.0,  # openai-agents and google-adk wait 5 s under it, agno 10 s
     "claude-code": 270.0,  # 300 s idle over HTTP, 30 min on stdio
     "codex-mcp-client": 270.0,  # tool_timeout_sec = 300
     "gemini-cli-mcp-client": 270.0,  # 600 s
@@ -35,9 +38,11 @@ _WAITS_S: dict[str, float] = {
 def ceiling_for(client: str, base: Ceiling) -> Ceiling:
     """Return the limits for a client by the name it gives itself (`clientInfo.name`).
 
-    A name that only begins with a known one counts as that one (`gemini-cli-mcp-client-myserver`). An unknown client
-    gets `base`, whose wait stays below the 30 s that several agent frameworks allow.
+    A name that only begins with a product's counts as that one (`gemini-cli-mcp-client-myserver`); the SDK's default
+    is no product, and `mcp-inspector` is not impatient for it. An unknown client gets `base`, whose wait stays below
+    the 30 s that several agent frameworks allow.
     """
     name = client.lower()
-    known = max((known for known in _WAITS_S if name == known or name.startswith(f"{known}-")), key=len, default=None)
+    products = (known for known in _WAITS_S if known != _SDK_DEFAULT and name.startswith(f"{known}-"))
+    known = name if name in _WAITS_S else max(products, key=len, default=None)
     return base if known is None else replace(base, patience_s=_WAITS_S[known])

@@ -16,7 +16,7 @@ from ..guard.paths import Workspace
 from ..guard.workers import Workers
 
 Fact = str | int | float | bool | None | Sequence[str] | Mapping[str, str | int | float | None]
-"""A short typed value; the choke point cuts each text at 300 characters."""
+"""A short typed value; the choke point cuts each text at 300 characters, and paths at 4,096."""
 
 
 class ToolArgs(BaseModel):

@@ -179,4 +179,7 @@ def test_a_client_is_known_by_its_name_and_the_names_that_begin_with_it():
     assert ceiling_for("mcp", base).patience_s < 5
     assert ceiling_for("opencode", base).patience_s > 30
     assert ceiling_for("gemini-cli-mcp-client-bursar", base).patience_s > 30
+    assert ceiling_for("qwen-code-mcp-client", base).patience_s > 30
+    assert ceiling_for("continue-cli-client", base).patience_s > 30
     assert ceiling_for("mcpx", base) == base
+    assert ceiling_for("mcp-inspector", base) == base
