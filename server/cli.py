@@ -106,7 +106,7 @@ def _serve(settings: Settings) -> None:
         )
     # Nothing that start-up allocates is ever garbage: collecting in between is 10 to 20 % of its time.
     gc.disable()
-    from .app import serve_stdio
+    from .stdio import serve_stdio
 
     gc.freeze()
     gc.enable()
