@@ -1,0 +1,157 @@
+"""Workers on Windows, which cannot fork: a few processes that go on from call to call, unconfined."""
+
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import IO, Any, cast
+
+import anyio
+import anyio.to_thread
+
+from .environment import helper_environment
+from .worker import MAX_REPLY_BYTES
+from .workers import ENVIRONMENT, EndedError, read_answer, shutting_down
+
+_MAX_CALLS_PER_PROCESS = 500
+
+
+class Pool:
+    """Keeps processes warm; one that is too slow, is cancelled or crashes is killed, and replaced by the next call."""
+
+    def __init__(self, packages: Sequence[str], size: int) -> None:
+        self._packages = packages
+        self._threads = anyio.CapacityLimiter(size + 2)
+        self._idle: list[_Process] = []
+        self._busy: set[_Process] = set()
+        self._closed = False
+
+    async def warm(self, module: str) -> None:
+        """Load a module into one of the processes."""
+        wanted = {"call": "bursar.guard.worker:prepare", "args": {"modules": [module]}}
+        await self.ask(module, framed(json.dumps(wanted).encode()))
+
+    async def ask(self, module: str, request: bytes) -> dict[str, Any]:
+        """Return what a process answers.
+
+        Raises:
+            EndedError: it ended instead.
+        """
+        process = self._take()
+        body: bytes | None = None
+        try:
+            body = await anyio.to_thread.run_sync(process.ask, request, abandon_on_cancel=True, limiter=self._threads)
+            if body is None:
+                raise EndedError(process.epitaph())
+            return await read_answer(body)
+        finally:
+            self._busy.discard(process)
+            if body is None or self._closed or process.calls >= _MAX_CALLS_PER_PROCESS:
+                process.retire()
+            else:
+                self._idle.append(process)
+
+    def close(self) -> None:
+        """Kill every process; see `Workers.close`."""
+        self._closed = True
+        for process in [*self._idle, *self._busy]:
+            process.kill()
+        for process in self._idle:
+            process.reap()
+        self._idle.clear()
+
+    def _take(self) -> "_Process":
+        if self._closed:
+            raise shutting_down()
+        while self._idle:
+            process = self._idle.pop()
+            if process.alive():
+                break
+            process.reap()
+        else:
+            process = _start(self._packages)
+        self._busy.add(process)
+        return process
+
+
+@dataclass(slots=True, eq=False)
+class _Process:
+    """One worker process and its two pipes; asked by one thread at a time, killed by any."""
+
+    popen: "subprocess.Popen[bytes]"
+    requests: IO[bytes]
+    replies: IO[bytes]
+    calls: int = 0
+    reaping: threading.Lock = field(default_factory=threading.Lock)
+
+    def ask(self, request: bytes) -> bytes | None:
+        """Send a request and wait for its answer; None when the process ended instead. Blocks."""
+        self.calls += 1
+        try:
+            self.requests.write(request)
+            self.requests.flush()
+            body = self._receive()
+        except (OSError, ValueError):
+            body = None
+        if body is None:
+            self.kill()
+            self.reap()
+        return body
+
+    def _receive(self) -> bytes | None:
+        head = self.replies.read(4)
+        length = int.from_bytes(head, "big")
+        if len(head) < 4 or length > MAX_REPLY_BYTES:
+            return None
+        body = self.replies.read(length)
+        return body if len(body) == length else None
+
+    def alive(self) -> bool:
+        return self.popen.poll() is None
+
+    def kill(self) -> None:
+        """End the process at once; a thread that waits for its answer sees the end of the pipe, and reaps it."""
+        self.popen.kill()
+
+    def retire(self) -> None:
+        """End the process, and see it gone without waiting here."""
+        self.kill()
+        threading.Thread(target=self.reap, name="bursar-reap", daemon=True).start()
+
+    def reap(self) -> None:
+        """Wait for the end of the process and close the pipes. Blocks for as long as the kernel needs."""
+        with self.reaping:
+            self.popen.wait()
+            for pipe in (self.requests, self.replies):
+                # A broken pipe still held a request that nobody will read.
+                with suppress(OSError):
+                    pipe.close()
+
+    def epitaph(self) -> str:
+        """Say how the process ended, in a few words."""
+        status = self.popen.returncode
+        if status is None:
+            return "was stopped"
+        return f"was ended by signal {-status}" if status < 0 else f"ended with status {status}"
+
+
+def framed(body: bytes) -> bytes:
+    """Return a message as it is sent: its length before it."""
+    return len(body).to_bytes(4, "big") + body
+
+
+def _start(packages: Sequence[str]) -> _Process:
+    popen = subprocess.Popen(
+        # -P: the working directory belongs to the user's project and must not be imported from.
+        [sys.executable, "-P", "-m", "bursar.guard.worker", "bursar", *packages],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=helper_environment(ENVIRONMENT) | {"PYTHONUTF8": "1", "PYTHONDONTWRITEBYTECODE": "1"},
+        # The user's Ctrl-C is for the server, which ends its workers itself.
+        creationflags=subprocess.CREATE_NEW_PROCESS_GROUP if sys.platform == "win32" else 0,
+    )
+    return _Process(popen, cast("IO[bytes]", popen.stdin), cast("IO[bytes]", popen.stdout))
