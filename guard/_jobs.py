@@ -9,12 +9,15 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import anyio
 
 from ..errors import BursarError
 from .commands import End, Exit, Limits, Order
+
+if TYPE_CHECKING:
+    from .sandbox.sandbox import Sandbox
 
 if sys.platform != "win32":
     raise ImportError("job objects are a thing of Windows")
@@ -124,6 +127,7 @@ class _JobCommand:
         self._loop = asyncio.get_running_loop()
         self._ended = asyncio.Event()
         self._stop = threading.Event()
+        self._full = threading.Event()
         self._begun = time.monotonic()
         self._job = _Job()
         try:
@@ -167,6 +171,9 @@ class _JobCommand:
         # Whatever the grace: nothing can be asked to tidy up here.
         self._stop.set()
         return await self.ended()
+
+    def cut_off(self) -> None:
+        self._full.set()
 
     async def send(self, data: bytes, timeout_s: float = 5.0) -> int:
         stdin = self._process.stdin
@@ -234,7 +241,7 @@ class _JobCommand:
                 return "stopped"
             if time.monotonic() >= deadline:
                 return "timeout"
-            if grown >= self._limits.output_bytes:
+            if grown >= self._limits.output_bytes or self._full.is_set():
                 return "output limit"
             if grown > 1024**2 and shutil.disk_usage(self._output_path()).free < self._limits.free_bytes:
                 return "disk full"
@@ -256,14 +263,22 @@ class _JobCommand:
 class Jobs:
     """Starts commands and knows those that run."""
 
-    def __init__(self) -> None:
+    def __init__(self, sandbox: "Sandbox | None" = None) -> None:
+        self._sandbox = sandbox
         self._running: set[_JobCommand] = set()
+
+    @property
+    def running(self) -> int:
+        """How many commands are running."""
+        return len(self._running)
 
     def warm(self) -> None:
         """Do nothing: there is no helper process here."""
 
     async def start(self, order: Order) -> _JobCommand:
         """Start a command; see `Commands.start`."""
+        if self._sandbox is not None:
+            await self._sandbox.admit()
         if order.script is not None:
             raise BursarError(
                 "command_too_long", "Windows cannot be given a script this way", "Write it to a file and run that"

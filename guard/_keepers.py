@@ -6,24 +6,22 @@ import json
 import os
 import signal
 import socket
-import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 
 from ..errors import BursarError
+from ._zygotes import Zygote, Zygotes
 from .commands import Exit, Order
-from .environment import helper_environment
+
+if TYPE_CHECKING:
+    from .sandbox.sandbox import Sandbox
 
 if sys.platform == "win32":
     raise ImportError("Windows has job objects instead")
-
-_BOOT = "import sys; sys.path.append(sys.argv[3]); from zygote.zygote import main; main()"
-"""Run as a module and not as a script, so that its compiled form is kept."""
 
 _OVERDUE_S = 6.0
 """Longer than a keeper ever takes, after the grace, to end a command: it must have been stopped or killed itself."""
@@ -39,87 +37,16 @@ _START_S = 30.0
 """A command that has not begun by then never will: its directory, say, is on a server that does not answer."""
 
 
-class _Zygote:
-    """The helper process, started when it is first needed and again if it was killed."""
-
-    def __init__(self) -> None:
-        self._orders: socket.socket | None = None
-        self._process: subprocess.Popen[bytes] | None = None
-
-    def warm(self) -> None:
-        """Start it unless it runs."""
-        if self._orders is not None:
-            return
-        ours, theirs = socket.socketpair()
-        with theirs:
-            python = [sys.executable, "-I", "-S", "-c", _BOOT]
-            self._process = subprocess.Popen(
-                [*python, str(theirs.fileno()), str(os.getpid()), str(Path(__file__).parent)],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                pass_fds=[theirs.fileno()],
-                cwd="/",
-                env=helper_environment(),
-                start_new_session=True,
-            )
-        ours.setblocking(False)
-        self._orders = ours
-
-    def fork(self, descriptors: list[int]) -> None:
-        """Have it fork a keeper with these descriptors.
-
-        Raises:
-            BursarError: busy; it does not keep up.
-        """
-        self._send(b"F00000000", descriptors)
-
-    def wake_keeper(self, pid: int) -> None:
-        """Have it let a keeper go on that its command may have stopped."""
-        self._send(b"C%08d" % pid, [])
-
-    def end_keeper(self, pid: int) -> None:
-        """Have it kill a keeper that does not answer, and what that one kept."""
-        self._send(b"K%08d" % pid, [])
-
-    def _send(self, message: bytes, descriptors: list[int]) -> None:
-        for _ in range(2):
-            self.warm()
-            assert self._orders is not None  # noqa: S101 - warm() has just made it
-            try:
-                socket.send_fds(self._orders, [message], descriptors)
-            except BlockingIOError:
-                raise BursarError(
-                    "busy", "too many commands are being started at the same time", "Try again in a second"
-                ) from None
-            except (BrokenPipeError, ConnectionResetError):
-                self.close()
-            else:
-                return
-        raise BursarError(
-            "command_not_started", "the helper process that starts commands does not run", "Restart the server"
-        )
-
-    def close(self) -> None:
-        """End it and every process below it; waits up to 0.1 s."""
-        orders, process = self._orders, self._process
-        self._orders = self._process = None
-        if orders is not None:
-            orders.close()
-        if process is not None:
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(0.1)
-
-
 class _KeptCommand:
     """A command as the server sees it: the other end of its keeper's socket."""
 
-    def __init__(self, control: socket.socket, stdin: int | None, zygote: _Zygote, gone: Callable[[Any], None]) -> None:
+    def __init__(self, control: socket.socket, stdin: int | None, zygote: Zygote, gone: Callable[[Any], None]) -> None:
         self.pid = 0
         self.exit: Exit | None = None
         self.failure: BursarError | None = None
         self._control = control
         self._stdin = stdin
-        self._zygote = zygote
+        self.zygote = zygote
         self._gone = gone
         self._keeper = 0
         self._heard = b""
@@ -178,6 +105,10 @@ class _KeptCommand:
         if await self.wait(grace_s + _OVERDUE_S) is None:
             self._end_keeper()
         return await self.wait(_OVERDUE_S) or self._lose()
+
+    def cut_off(self) -> None:
+        with suppress(OSError):
+            self._control.send(b"full\n")
 
     async def send(self, data: bytes, timeout_s: float = 5.0) -> int:
         sent = 0
@@ -246,14 +177,14 @@ class _KeptCommand:
         """Have the keeper go on if its command stopped it."""
         if self.exit is None and self._keeper:
             with suppress(BursarError, OSError):
-                self._zygote.wake_keeper(self._keeper)
+                self.zygote.wake_keeper(self._keeper)
 
     def _end_keeper(self) -> None:
         """Have the keeper killed; where that cannot be asked for, let go of it, so that it ends by itself."""
         if self.exit is not None:
             return
         try:
-            self._zygote.end_keeper(self._keeper)
+            self.zygote.end_keeper(self._keeper)
         except (BursarError, OSError):
             self._lose()
 
@@ -287,18 +218,25 @@ class _KeptCommand:
 
 
 class Keepers:
-    """Starts commands through the helper process and knows those that run."""
+    """Starts commands through helper processes, one for each session, and knows those that run."""
 
-    def __init__(self) -> None:
-        self._zygote = _Zygote()
+    def __init__(self, sandbox: "Sandbox | None" = None) -> None:
+        self._zygotes = Zygotes(sandbox)
         self._running: set[_KeptCommand] = set()
 
+    @property
+    def running(self) -> int:
+        """How many commands are running."""
+        return len(self._running)
+
     def warm(self) -> None:
-        """Start the helper process."""
-        self._zygote.warm()
+        """Start the helper process, where it is the same for all sessions."""
+        self._zygotes.warm()
 
     async def start(self, order: Order) -> _KeptCommand:
         """Start a command; see `Commands.start`."""
+        zygote = await self._zygotes.of(order.session)
+        zygote.warm()
         with ExitStack() as theirs:
             ours, control = socket.socketpair()
             theirs.callback(control.close)
@@ -307,16 +245,17 @@ class Keepers:
             try:
                 stdin, writer = _open_stdin(order.stdin, theirs)
                 script = _spool(order.script or b"", theirs)
-                self._zygote.fork([control.fileno(), order.output, stdin, script])
-                command = _KeptCommand(ours, writer, self._zygote, self._running.discard)
+                zygote.fork([control.fileno(), order.output, stdin, script])
+                command = _KeptCommand(ours, writer, zygote, self._forget)
             except BaseException:
                 ours.close()
                 if writer is not None:
                     os.close(writer)
                 raise
         self._running.add(command)
+        zygote.commands += 1
         try:
-            await command.begin(order)
+            await command.begin(zygote.confined(order))
         except BaseException:
             command.abandon()
             raise
@@ -324,9 +263,14 @@ class Keepers:
 
     def close(self) -> None:
         """End everything; see `Commands.close`."""
-        self._zygote.close()
+        self._zygotes.close()
         for command in list(self._running):
             command.abandon()
+
+    def _forget(self, command: _KeptCommand) -> None:
+        if command in self._running:
+            self._running.remove(command)
+            command.zygote.commands -= 1
 
 
 def _encode(order: Order) -> bytes:
@@ -343,6 +287,10 @@ def _encode(order: Order) -> bytes:
                     "output_bytes": limits.output_bytes,
                     "free_bytes": limits.free_bytes,
                     "grace_s": limits.grace_s,
+                    "cpu_s": limits.cpu_s,
+                    "memory_bytes": limits.memory_bytes,
+                    "processes": limits.processes,
+                    "file_bytes": limits.file_bytes,
                 },
             }
         ).encode()
@@ -404,6 +352,9 @@ def _failure(step: str, number: int) -> BursarError:
     why = os.strerror(number)
     if step == "cwd":
         return BursarError("bad_directory", f"the command could not start in its directory: {why}", "Check `cwd`")
+    if step == "walls":
+        message = f"the command could not be confined, and so was not started: {why}"
+        return BursarError("not_isolated", message, "See that every root exists; `bursar doctor` tells more")
     if number == errno.ENOENT:
         return BursarError("no_such_program", "the program to run does not exist", "Check its path")
     if number == errno.E2BIG:

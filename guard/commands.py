@@ -4,11 +4,25 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from .environment import command_environment
+from .sandbox.policy import Isolation
 
-End = Literal["exited", "timeout", "stopped", "output limit", "disk full", "lost"]
+if TYPE_CHECKING:
+    from .sandbox.sandbox import Sandbox
+
+End = Literal[
+    "exited",
+    "timeout",
+    "stopped",
+    "output limit",
+    "process limit",
+    "memory limit",
+    "cpu limit",
+    "disk full",
+    "lost",
+]
 """Why a command is no longer running.
 
 `disk full`: its output could not be stored, for that or a similar reason. `lost`: its keeper was killed from outside,
@@ -25,12 +39,21 @@ class Limits:
         output_bytes: of its output; what it printed beyond is not kept. (On Windows it is looked at from outside every
             50 ms, so a fast writer gets some megabytes further.)
         free_bytes: room on the output's disk below which a command that printed over 1 MiB is ended.
+        cpu_s: seconds of processor time, of everything it starts together; 0 for any. Watched, like the next two, on
+            Linux only, up to twice in a second, so that a fast command gets somewhat further.
+        memory_bytes: memory of everything it starts together, what is shared counted once; 0 for any.
+        processes: how many of them at a time, and 16 times as many threads; 0 for any.
+        file_bytes: of any file it writes (not on Windows); 0 for any.
         grace_s: seconds between SIGTERM and SIGKILL at a time-out, and for what is left when the command itself ends.
     """
 
     timeout_s: float = 120.0
     output_bytes: int = 2 * 1024**3
     free_bytes: int = 256 * 1024**2
+    cpu_s: float = 0.0
+    memory_bytes: int = 0
+    processes: int = 0
+    file_bytes: int = 0
     grace_s: float = 0.5
 
 
@@ -85,6 +108,10 @@ class Command(Protocol):
         """End it and everything it started: SIGTERM, and SIGKILL after `grace_s` (at once if 0)."""
         ...
 
+    def cut_off(self) -> None:
+        """End it like one that has printed all it may; from any thread, and without waiting."""
+        ...
+
     async def send(self, data: bytes, timeout_s: float = 5.0) -> int:
         """Write to its standard input; return how many bytes it took before `timeout_s` was over.
 
@@ -99,6 +126,9 @@ class Command(Protocol):
 
 
 class _Starter(Protocol):
+    @property
+    def running(self) -> int: ...
+
     def warm(self) -> None: ...
 
     async def start(self, order: "Order") -> Command: ...
@@ -108,7 +138,11 @@ class _Starter(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """A command to start, as `Commands.start` describes it."""
+    """A command to start, as `Commands.start` describes it.
+
+    Attributes:
+        keep_env: names in `env` that stay as they are, whatever the sandbox would have.
+    """
 
     argv: Sequence[str | bytes]
     cwd: Path
@@ -117,6 +151,11 @@ class Order:
     script: bytes | None
     env: Mapping[str, str]
     limits: Limits
+    session: Path | None = None
+    keep_env: frozenset[str] = frozenset()
+
+
+_UNSAFE = Isolation("unsafe", reason="commands can do whatever the server can", cure="Leave --terminal at sandboxed")
 
 
 class Commands:
@@ -129,28 +168,60 @@ class Commands:
     Windows: a job object ends everything, the server's death included, but there is no SIGTERM: nothing can tidy up.
     """
 
-    def __init__(self, pass_env: Iterable[str] = (), limits: Limits | None = None) -> None:
+    def __init__(
+        self, pass_env: Iterable[str] = (), limits: Limits | None = None, sandbox: "Sandbox | None" = None
+    ) -> None:
         """Start nothing yet.
 
         Args:
             pass_env: names of the server's environment variables that commands get to see besides the common ones.
             limits: what commands may use unless told otherwise when they are started.
+            sandbox: keeps each session's commands in; None to let them do whatever the server can.
         """
         self.limits = limits or Limits()
-        self._env = command_environment(pass_env)
+        self._keep_env = frozenset(pass_env)
+        self._env = command_environment(self._keep_env)
+        self._sandbox = sandbox
         if sys.platform == "win32":
             from ._jobs import Jobs
 
-            self._starter: _Starter = Jobs()
+            self._starter: _Starter = Jobs(sandbox)
         else:
             from ._keepers import Keepers
 
-            self._starter = Keepers()
+            self._starter = Keepers(sandbox)
+
+    @property
+    def running(self) -> int:
+        """How many commands are running."""
+        return self._starter.running
 
     @property
     def env(self) -> Mapping[str, str]:
         """The environment that commands get."""
         return self._env
+
+    async def isolation(self) -> Isolation:
+        """Return how well commands are kept in, once that was tried."""
+        return _UNSAFE if self._sandbox is None else await self._sandbox.isolation()
+
+    @property
+    def known_isolation(self) -> Isolation | None:
+        """How well commands are kept in; None while that is being tried."""
+        return _UNSAFE if self._sandbox is None else self._sandbox.known
+
+    async def admit(self) -> Isolation:
+        """Return how well commands are kept in, if they may be started at all.
+
+        Raises:
+            BursarError: terminal_off.
+        """
+        return _UNSAFE if self._sandbox is None else await self._sandbox.admit()
+
+    def tidy(self) -> None:
+        """Remove what servers that were killed left behind of their commands. Blocks."""
+        if self._sandbox is not None:
+            self._sandbox.tidy()
 
     def warm(self) -> None:
         """Start the helper process, so that the first command need not wait some 20 ms for it. Returns at once."""
@@ -166,6 +237,7 @@ class Commands:
         script: bytes | None = None,
         env: Mapping[str, str] | None = None,
         limits: Limits | None = None,
+        session: Path | None = None,
     ) -> Command:
         """Start a program in a session of its own.
 
@@ -178,13 +250,25 @@ class Commands:
             script: a text for it to read from descriptor 3 (`/dev/fd/3`), for what is too long for an argument.
             env: added to the common environment.
             limits: when to end it; default: the limits of all.
+            session: directory of the caller's session, the only one that a sandboxed command can read.
 
         Raises:
             BursarError: it could not be started (no_such_program, bad_directory, command_too_long, bad_command,
-                command_not_started).
+                command_not_started), or not kept in (terminal_off, not_isolated).
         """
         environment = {**self._env, "PWD": str(cwd), **(env or {})}
-        return await self._starter.start(Order(argv, cwd, output, stdin, script, environment, limits or self.limits))
+        order = Order(
+            argv,
+            cwd,
+            output,
+            stdin,
+            script,
+            environment,
+            limits or self.limits,
+            session,
+            self._keep_env | set(env or ()),
+        )
+        return await self._starter.start(order)
 
     def close(self) -> None:
         """End every command and everything it started, at once; waits up to 0.1 s for the last of them to go.
@@ -193,3 +277,5 @@ class Commands:
         same, only unobserved. A command started afterwards starts everything anew.
         """
         self._starter.close()
+        if self._sandbox is not None:
+            self._sandbox.close()

@@ -13,10 +13,17 @@ Told = dict[str, str | int | float]
 
 _FIXES = {
     "timeout": "Raise timeout_s, or use background=true",
-    "output limit": "Make it print less, or write to a file; --capture-bytes and --quota-bytes raise the limits",
+    "output limit": "Make it print less, or write to a file; --capture-bytes and --session-quota-bytes allow more",
+    "process limit": "Make it start fewer at a time, or raise --command-processes",
+    "memory limit": "Make it need less memory, or raise --command-memory-bytes",
+    "cpu limit": "Make it compute less, or raise --command-cpu-s",
+    "file size limit": "Write smaller files, or raise --command-file-bytes",
     "disk full": "Make room on the disk of the artifacts",
     "lost": "See what it did before you run it again; it may have killed the process that watched over it",
 }
+
+_FILE_SIZE_CODE = 128 + 25
+"""What a shell returns for a program that SIGXFSZ ended."""
 
 
 def outcome(ended: Exit) -> Told:
@@ -24,6 +31,8 @@ def outcome(ended: Exit) -> Told:
     told: Told = {}
     if ended.ended != "exited":
         told["ended"] = ended.ended
+    elif ended.signal == "SIGXFSZ" or ended.code == _FILE_SIZE_CODE:
+        told["ended"] = "file size limit"
     elif ended.signal:
         told["ended"] = f"signal {ended.signal}"
     if ended.code is not None:
@@ -33,8 +42,8 @@ def outcome(ended: Exit) -> Told:
         told["killed"] = ended.killed
     if ended.left:
         told["left"] = ended.left
-    if ended.ended in _FIXES:
-        told["fix"] = _FIXES[ended.ended]
+    if told.get("ended") in _FIXES:
+        told["fix"] = _FIXES[str(told["ended"])]
     elif "killed" in told:
         told["note"] = "what it left running was ended with it; background=true keeps a command running"
     return told
@@ -83,6 +92,10 @@ class Running:
         task = asyncio.get_running_loop().create_task(self._see_out(artifact.ref, command, writer))
         self._live[artifact.ref] = Live(command, task)
         return artifact
+
+    def has(self, reference: str) -> bool:
+        """Tell whether a command writes the artifact of this whole reference."""
+        return reference in self._live
 
     def find(self, artifact: Artifact) -> Live:
         """Return the command that writes an artifact.

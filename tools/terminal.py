@@ -15,6 +15,7 @@ from ..budget.page import Page
 from ..errors import BursarError
 from ..guard.commands import Command, Exit
 from .base import Call, Done, Outcome, Reading, Tool, ToolArgs
+from .progress import watched
 from .running import Running, Told, close_output, outcome
 
 TIMEOUT_S = 120.0
@@ -48,6 +49,7 @@ _QUIET_S = 0.2
 _POLL_S = 0.03
 _DID_CHARACTERS = 250
 _PROGRESS_S = 1.0
+_UNIT = "bytes of output"
 _END_OF_INPUT = "\x04"
 
 _RUNNING = "read_artifact with wait_s waits for it; terminal(artifact=…, stop=true) ends it"
@@ -79,6 +81,10 @@ class Terminal(Tool[TerminalArgs]):
     def __init__(self) -> None:
         self._running = Running()
 
+    def runs(self, reference: str) -> bool:
+        """Tell whether a command of this process writes the artifact of a whole reference, its call answered."""
+        return self._running.has(reference)
+
     def did(self, args: TerminalArgs) -> str:
         """Describe the action, such as `$ npm test`."""
         if not args.artifact:
@@ -95,8 +101,9 @@ class Terminal(Tool[TerminalArgs]):
                 started, an artifact that is no running command. An exit status is none of these.
         """
         _check(args)
+        kept: Told = {"isolation": (await call.commands.admit()).level}
         if args.artifact:
-            return await self._attend(args, call)
+            return await self._attend(args, call, kept)
         writer = call.output("terminal.log")
         began = time.monotonic()
         command, told = await _start(args, call, writer)
@@ -104,29 +111,30 @@ class Terminal(Tool[TerminalArgs]):
             ended = await _watch(command, writer, call, _SETTLE_S if args.background else LONGEST_S)
             if ended is not None:
                 await close_output(writer, ended)
-                return Done(told | outcome(ended), writer)
+                return Done(told | outcome(ended) | kept, writer)
         except BaseException:
             with anyio.CancelScope(shield=True):
                 await command.kill(GRACE_S)
             raise
         call.writers.remove(writer)
-        return Done(told | _going_on(began), self._running.adopt(command, writer))
+        return Done(told | _going_on(began) | kept, self._running.adopt(command, writer))
 
-    async def _attend(self, args: TerminalArgs, call: Call) -> Outcome:
+    async def _attend(self, args: TerminalArgs, call: Call, kept: Told) -> Outcome:
         artifact = call.session.open(args.artifact)
         live = self._running.find(artifact)
         if args.stop:
             ended = await live.command.kill(GRACE_S)
-            return Done(outcome(ended), await live.final())
+            return Done(outcome(ended) | kept, await live.final())
         facts: Told = {}
         if args.input:
             facts = await _send(live.command, args.input, call)
             await _settle(live.command, call, args.artifact, artifact.size)
         else:
-            await live.command.wait(min(args.timeout_s or LONGEST_S, call.patience_s))
+            waiting = live.command.wait(min(args.timeout_s or LONGEST_S, call.patience_s))
+            await watched(waiting, call.progress, lambda: (call.session.open(artifact.id).size, None, _UNIT))
         if live.command.exit is not None:
-            return _news(await live.final(), artifact.size, facts | outcome(live.command.exit))
-        return _news(call.session.open(args.artifact), artifact.size, facts | {"state": "running"})
+            return _news(await live.final(), artifact.size, facts | outcome(live.command.exit) | kept)
+        return _news(call.session.open(args.artifact), artifact.size, facts | {"state": "running"} | kept)
 
 
 def _in_short(text: str) -> str:
@@ -169,7 +177,9 @@ async def _start(args: TerminalArgs, call: Call, writer: Writer) -> tuple[Comman
                 timeout_s=args.timeout_s or (LONGEST_S if args.background else TIMEOUT_S),
                 output_bytes=min(usual.output_bytes, writer.room),
             ),
+            session=call.session.directory,
         )
+    writer.when_full = command.cut_off
     if args.background and stdin:
         try:
             return command, await _send(command, args.input, call)
@@ -222,7 +232,7 @@ async def _watch(command: Command, writer: Writer, call: Call, seconds: float) -
         ended = await command.wait(min(left_s, _PROGRESS_S))
         if ended is not None:
             return ended
-        await call.progress(writer.size, None, "bytes of output")
+        await call.progress(writer.size, None, _UNIT)
     return command.exit
 
 

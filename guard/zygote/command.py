@@ -8,10 +8,13 @@ import os
 import resource
 import signal
 import sys
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 if sys.platform == "win32":
     raise ImportError("Windows has job objects instead")
+
+if TYPE_CHECKING:
+    from .walls import Prepared
 
 IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 """The server decides when its helpers end; a Ctrl-C or a `pkill` meant for others must not leave commands alone."""
@@ -22,10 +25,12 @@ RESTORED = (*IGNORED, signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD)
 SCRIPT_FD = 3
 
 
-def become(order: dict[str, Any], output: int, stdin: int, script: int, failed: int) -> NoReturn:
+def become(
+    order: dict[str, Any], output: int, stdin: int, script: int, failed: int, walls: "Prepared | None"
+) -> NoReturn:
     """Turn this freshly forked process into the command; tells the keeper the step and the errno if that fails.
 
-    What confines a command belongs right before `exec`: everything above runs with the server's rights.
+    The walls are raised last: everything above runs with the server's rights, and what is below with the command's.
     """
     step = "exec"
     try:
@@ -37,6 +42,14 @@ def become(order: dict[str, Any], output: int, stdin: int, script: int, failed: 
         output, stdin, script, failed = (
             fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 10) for fd in (output, stdin, script, failed)
         )
+        _limit(order["limits"])
+        _volunteer_for_oom()
+        step = "cwd"
+        os.chdir(_bytes(order["cwd"]))
+        step = "walls"
+        if walls is not None:
+            walls.enforce()
+        step = "exec"
         os.dup2(stdin, 0)
         os.dup2(output, 1)
         os.dup2(output, 2)
@@ -45,11 +58,6 @@ def become(order: dict[str, Any], output: int, stdin: int, script: int, failed: 
         first = SCRIPT_FD + 1 if order["script"] else SCRIPT_FD
         os.closerange(first, failed)
         os.closerange(failed + 1, min(resource.getrlimit(resource.RLIMIT_NOFILE)[0], 65536))
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        _volunteer_for_oom()
-        step = "cwd"
-        os.chdir(_bytes(order["cwd"]))
-        step = "exec"
         argv = [_bytes(argument) for argument in order["argv"]]
         env = {_bytes(name): _bytes(value) for name, value in order["env"].items()}
         os.execve(argv[0], argv, env)  # noqa: S606 - argv[0] is the shell that was asked for
@@ -57,6 +65,20 @@ def become(order: dict[str, Any], output: int, stdin: int, script: int, failed: 
         number = error.errno if isinstance(error, OSError) else None
         os.write(failed, json.dumps({"failed": step, "errno": number or errno.EINVAL}).encode())
     os._exit(127)
+
+
+def _limit(limits: dict[str, Any]) -> None:
+    """Limit each process by itself; what all of them use together, the keeper watches."""
+    wanted = {resource.RLIMIT_CORE: 0}
+    if limits["file_bytes"]:
+        wanted[resource.RLIMIT_FSIZE] = limits["file_bytes"]
+    if limits["cpu_s"]:
+        # A backstop: the keeper looks from time to time and counts all processes together.
+        wanted[resource.RLIMIT_CPU] = int(limits["cpu_s"]) + 2
+    for what, most in wanted.items():
+        _, hard = resource.getrlimit(what)
+        least = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(what, (least, least))
 
 
 def _volunteer_for_oom() -> None:

@@ -1,5 +1,6 @@
 """Keeps one command: starts it, waits for it, and ends what it leaves behind."""
 
+import errno
 import json
 import os
 import resource
@@ -8,7 +9,7 @@ import signal
 import socket
 import sys
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 if sys.platform == "win32":
     raise ImportError("Windows has job objects instead")
@@ -16,6 +17,10 @@ if sys.platform == "win32":
 from .capture import Capture
 from .command import become
 from .processes import Bell, below, send_signal
+from .watch import Watch
+
+if TYPE_CHECKING:
+    from .walls import Prepared
 
 LINGER_S = 0.2
 """What a command leaves behind may end by itself for so long: `cmd > >(tee log)` ends before its `tee`."""
@@ -25,6 +30,12 @@ LONGEST_PAUSE_S = 3600.0
 GIVE_UP_S = 3.0
 """A process that does not die of SIGKILL for so long is reported as left."""
 
+MANY = 16
+"""So many processes may fork faster than they are killed one by one."""
+
+PASSED_LIMITS = ("process limit", "memory limit", "cpu limit")
+"""Ends of commands that are not asked to end: the machine may be short of what they use."""
+
 
 class Keeper:
     """Starts one command, waits for it, and ends what it leaves behind.
@@ -33,11 +44,23 @@ class Keeper:
     and in the end `{"ended": reason, …}` when nothing of the command is left.
     """
 
-    def __init__(self, control: socket.socket, output: int, server: int | None) -> None:
+    def __init__(
+        self, control: socket.socket, output: int, server: int | None, walls: "Prepared | OSError | None"
+    ) -> None:
+        """Receive the order.
+
+        Args:
+            control: to the server.
+            output: takes what the command prints.
+            server: becomes readable when the server is gone; None where only `control` tells.
+            walls: to be raised around the command; an error where that is not possible, so that it is not started.
+        """
+        self.walls = walls
         self.control = control
         self.server = server
         self.order = self._receive_order()
         self.limits: dict[str, Any] = self.order["limits"]
+        self.watch = Watch(self.limits)
         self.capture = Capture(output, self.limits["output_bytes"], self.limits["free_bytes"])
         self.bell = Bell()
         self.heard = b""
@@ -63,7 +86,9 @@ class Keeper:
         reason = self._await_end()
         took_s = time.monotonic() - self.begun
         if reason == "exited":
-            self._wait_for_rest(LINGER_S)
+            reason = self._wait_for_rest(LINGER_S) or reason
+        if reason in PASSED_LIMITS:
+            self.stop_grace_s = 0.0
         self._end_rest(self.limits["grace_s"] if self.stop_grace_s is None else self.stop_grace_s)
         if self.failed >= 0 and self.status is not None:
             self._learn_start()
@@ -83,6 +108,9 @@ class Keeper:
 
     def _fork(self, stdin: int, script: int) -> None:
         """Start the command; `failed` becomes a descriptor that ends when it runs, or tells why it does not."""
+        if isinstance(self.walls, OSError):
+            self._tell({"failed": "walls", "errno": self.walls.errno or errno.EINVAL})
+            os._exit(0)
         self.failed, write = os.pipe()
         self.begun = time.monotonic()
         try:
@@ -91,7 +119,7 @@ class Keeper:
             self._tell({"failed": "fork", "errno": error.errno})
             os._exit(0)
         if self.main == 0:
-            become(self.order, self.capture.command_fd, stdin, script, write)
+            become(self.order, self.capture.command_fd, stdin, script, write, self.walls)
         if sys.platform != "linux":
             self.groups = frozenset({self.main})
         for fd in (write, stdin, script, self.capture.command_fd):
@@ -107,7 +135,9 @@ class Keeper:
             left_s = deadline - time.monotonic()
             if left_s <= 0:
                 return "timeout"
-            self._pause(left_s)
+            if passed := self.watch.look():
+                return passed
+            self._pause(min(left_s, self.watch.left_s))
 
     def _pause(self, seconds: float) -> None:
         """Wait for something to happen, and take note of it."""
@@ -147,7 +177,10 @@ class Keeper:
         self.heard += part
         *lines, self.heard = self.heard.split(b"\n")
         for line in lines:
-            self.stop_grace_s = float(line.removeprefix(b"stop "))
+            if line == b"full":
+                self.capture.failure = self.capture.failure or "output limit"
+            else:
+                self.stop_grace_s = float(line.removeprefix(b"stop "))
 
     def _reap(self) -> None:
         try:
@@ -163,13 +196,25 @@ class Keeper:
     def _rest(self) -> list[int]:
         return below([os.getpid()], self.groups)
 
-    def _wait_for_rest(self, seconds: float) -> None:
+    def _wait_for_rest(self, seconds: float) -> str:
+        """Wait for what is left to end; return the limit that it passed, if any."""
         until = time.monotonic() + seconds
         while not (self.alone or self.orphaned or self.capture.failure or self.stop_grace_s is not None):
             left_s = until - time.monotonic()
             if left_s <= 0:
-                return
-            self._pause(left_s)
+                break
+            if passed := self.watch.look():
+                return passed
+            self._pause(min(left_s, self.watch.left_s))
+        return ""
+
+    def _freeze_rest(self) -> None:
+        """Stop everything before any of it is killed: else whatever forks would fill the gaps."""
+        give_up = time.monotonic() + GIVE_UP_S
+        stopped: set[int] = set()
+        while (running := set(self._rest()) - stopped) and time.monotonic() < give_up:
+            send_signal(list(running), signal.SIGSTOP)
+            stopped |= running
 
     def _end_rest(self, grace_s: float) -> None:
         if not (self.alone or self.orphaned or self.capture.failure) and grace_s > 0:
@@ -182,6 +227,9 @@ class Keeper:
         give_up = time.monotonic() + GIVE_UP_S
         while not self.alone and time.monotonic() < give_up:
             rest = self._rest()
+            if len(rest) > MANY:
+                self._freeze_rest()
+                rest = self._rest()
             self.signalled.update(rest)
             send_signal(rest, signal.SIGKILL)
             self._pause(0.02)

@@ -2,13 +2,16 @@
 
 import array
 import contextlib
+import errno
 import gc
+import json
 import os
 import select
 import signal
 import socket
 import sys
 import time
+from typing import TYPE_CHECKING
 
 if sys.platform == "win32":
     raise ImportError("Windows has job objects instead")
@@ -16,6 +19,10 @@ if sys.platform == "win32":
 from .command import IGNORED
 from .keeper import Keeper
 from .processes import Bell, adopt_orphans, below, below_directly, name_process, send_signal
+
+if TYPE_CHECKING:
+    from .plan import Plan
+    from .walls import Prepared
 
 MESSAGE_BYTES = 9
 DESCRIPTORS = 4
@@ -27,9 +34,21 @@ SERVER_END_S = 10.0
 class Zygote:
     """Forks keepers, and takes over from a keeper that was itself killed."""
 
-    def __init__(self, orders: socket.socket, server: int | None) -> None:
+    def __init__(
+        self, orders: socket.socket, server: int | None, plan: "Plan | None" = None, private: str = ""
+    ) -> None:
+        """Take note of what to do.
+
+        Args:
+            orders: from the server.
+            server: becomes readable when the server is gone; None where only `orders` tells.
+            plan: of the walls around commands; None for none.
+            private: directory of temporary files, emptied in the end.
+        """
         self.orders = orders
         self.server = server
+        self.plan = plan
+        self.private = private
         self.bell = Bell()
         self.keepers: set[int] = set()
 
@@ -74,6 +93,7 @@ class Zygote:
 
     def _fork(self, fds: "array.array[int]") -> None:
         """Fork a keeper; where the system refuses, the end of its control socket tells the server."""
+        walls = self._walls()
         try:
             pid = os.fork()
         except OSError:
@@ -81,20 +101,28 @@ class Zygote:
         if pid == 0:
             code = 1
             try:
-                code = 0 if self._become_keeper(fds) else 1
+                code = 0 if self._become_keeper(fds, walls) else 1
             finally:
                 # Neither an error nor anything else may return into the zygote's loop.
                 os._exit(code)
         self.keepers.add(pid)
 
-    def _become_keeper(self, fds: "array.array[int]") -> bool:
+    def _walls(self) -> "Prepared | OSError | None":
+        try:
+            return None if self.plan is None else self.plan.prepared()
+        except OSError as error:
+            return error
+        except ValueError:
+            return OSError(errno.EINVAL, "")
+
+    def _become_keeper(self, fds: "array.array[int]", walls: "Prepared | OSError | None") -> bool:
         """Keep one command; tell whether nothing of it is left."""
         self.orders.close()
         self.bell.close()
         adopt_orphans()
         name_process(b"bursar-keeper")
         control, output, stdin, script = fds
-        return Keeper(socket.socket(fileno=control), output, self.server).run(stdin, script)
+        return Keeper(socket.socket(fileno=control), output, self.server, walls).run(stdin, script)
 
     def _signal_keeper(self, pid: int, number: int) -> None:
         if pid in self.keepers:
@@ -123,17 +151,63 @@ class Zygote:
                 self.bell.hush()
                 while os.waitpid(-1, os.WNOHANG)[0]:
                     pass
+        if self.private:
+            empty(self.private)
+
+
+def empty(directory: str) -> None:
+    """Remove what is in a directory, links as such; what cannot be removed stays, for the next server's tidying.
+
+    What is mounted in it, such as a workspace below `/tmp`, is somebody's own and is left alone, and so is everything
+    where it cannot be known what is mounted.
+    """
+    mounts = _mount_points()
+    if mounts is None:
+        return
+    found: list[tuple[str, list[str], list[str]]] = []
+    for path, directories, files in os.walk(os.path.realpath(directory)):
+        directories[:] = [name for name in directories if os.path.join(path, name) not in mounts]  # noqa: PTH118
+        found.append((path, list(directories), files))
+    for path, directories, files in reversed(found):
+        for remove, names in ((os.unlink, files), (_remove_directory, directories)):
+            for name in names:
+                with contextlib.suppress(OSError):
+                    remove(os.path.join(path, name))  # noqa: PTH118
+
+
+def _mount_points() -> set[str] | None:
+    """Return where something is mounted; None if that cannot be known. Systems without mount namespaces have none."""
+    if sys.platform != "linux":
+        return set()
+    try:
+        with open("/proc/self/mountinfo", "rb") as file:  # noqa: PTH123
+            places = {line.split(b" ")[4] for line in file}
+    except OSError:
+        return None
+    for written, byte in ((b"\\040", b" "), (b"\\011", b"\t"), (b"\\012", b"\n"), (b"\\134", b"\\")):
+        places = {place.replace(written, byte) for place in places}
+    return {os.fsdecode(place) for place in places}
+
+
+def _remove_directory(path: str) -> None:
+    (os.unlink if os.path.islink(path) else os.rmdir)(path)  # noqa: PTH114
 
 
 def main() -> None:
-    """Serve the orders that arrive on the descriptor `argv[1]`, for the server with process id `argv[2]`."""
+    """Serve the orders that arrive on the descriptor `argv[1]`, for the server with process id `argv[2]`.
+
+    That is 0 where the server cannot be seen: then this process is made to end with it. `argv[4]`, if there is one, is
+    JSON: `walls` for the commands, and the `private` directory to empty in the end.
+    """
     orders = socket.socket(fileno=int(sys.argv[1]))
     server = None
-    if sys.platform == "linux":
-        with contextlib.suppress(OSError, AttributeError):  # older than Linux 5.3
-            server = os.pidfd_open(os.getppid())
-    if os.getppid() != int(sys.argv[2]):
-        return
+    if sys.argv[2] != "0":
+        if sys.platform == "linux":
+            with contextlib.suppress(OSError, AttributeError):  # older than Linux 5.3
+                server = os.pidfd_open(os.getppid())
+        if os.getppid() != int(sys.argv[2]):
+            return
+    plan, private = _plan(sys.argv[4:])
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
     for number in signal.valid_signals():
         if signal.getsignal(number) == signal.SIG_IGN:
@@ -144,4 +218,13 @@ def main() -> None:
     adopt_orphans()
     gc.disable()
     gc.freeze()
-    Zygote(orders, server).run()
+    Zygote(orders, server, plan, private).run()
+
+
+def _plan(told: list[str]) -> "tuple[Plan | None, str]":
+    if not told:
+        return None, ""
+    from .plan import Plan
+
+    given = json.loads(told[0])
+    return Plan(given["walls"]) if given["walls"] else None, given["private"]

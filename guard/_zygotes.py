@@ -1,0 +1,211 @@
+"""The server's side of the helper processes that start commands: one for each session that is kept apart."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..errors import BursarError
+from .commands import Order
+from .environment import helper_environment
+
+if TYPE_CHECKING:
+    from .sandbox.cell import Cell
+    from .sandbox.sandbox import Sandbox
+
+if sys.platform == "win32":
+    raise ImportError("Windows has job objects instead")
+
+_BOOT = "import sys; sys.path.append(sys.argv[3]); from zygote.zygote import main; main()"
+"""Run as a module and not as a script, so that its compiled form is kept."""
+
+_IDLE_MAX = 16
+"""Helper processes kept for sessions that run nothing just now; each takes some 10 MB."""
+
+_CLOSE_S = 0.1
+
+
+def python(boot: str, arguments: Sequence[str]) -> list[str]:
+    """Return how to start a Python of our own that runs `boot`, which finds our folder in `sys.argv[3]`."""
+    return [sys.executable, "-I", "-S", "-c", boot, *arguments]
+
+
+HERE = str(Path(__file__).parent)
+
+
+class Zygote:
+    """A helper process, started when it is first needed and again if it was killed.
+
+    Attributes:
+        commands: how many it keeps just now.
+        used_at: when it was last asked for; monotonic seconds.
+    """
+
+    def __init__(self, sandbox: "Sandbox | None" = None, session: Path | None = None) -> None:
+        self.commands = 0
+        self.used_at = 0.0
+        self._sandbox = sandbox
+        self._session = session
+        self._cell: Cell | None = None
+        self._orders: socket.socket | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def warm(self) -> None:
+        """Start it unless it runs.
+
+        Raises:
+            BursarError: not_isolated; its walls cannot be prepared.
+        """
+        if self._orders is not None:
+            return
+        if self._sandbox is not None and self._session is not None:
+            self._cell = self._sandbox.cell(self._session)
+        ours, theirs = socket.socketpair()
+        with theirs:
+            self._process = self._start(theirs.fileno())
+        ours.setblocking(False)
+        self._orders = ours
+
+    def confined(self, order: Order) -> Order:
+        """Return the order as it is carried out in here."""
+        cell = self._cell
+        if cell is None:
+            return order
+        env = {**order.env, **{name: value for name, value in cell.environment.items() if name not in order.keep_env}}
+        return replace(order, argv=[*cell.command_prefix, *order.argv], env=env)
+
+    def fork(self, descriptors: list[int]) -> None:
+        """Have it fork a keeper with these descriptors.
+
+        Raises:
+            BursarError: busy; it does not keep up.
+        """
+        self._send(b"F00000000", descriptors)
+
+    def wake_keeper(self, pid: int) -> None:
+        """Have it let a keeper go on that its command may have stopped."""
+        self._send(b"C%08d" % pid, [])
+
+    def end_keeper(self, pid: int) -> None:
+        """Have it kill a keeper that does not answer, and what that one kept."""
+        self._send(b"K%08d" % pid, [])
+
+    def leave(self) -> None:
+        """Have it end, and every process below it, without waiting for that."""
+        orders, self._orders = self._orders, None
+        if orders is not None:
+            orders.close()
+
+    def close(self, wait_s: float = _CLOSE_S) -> None:
+        """End it and every process below it; waits up to `wait_s`, and then sees it gone without waiting here."""
+        self.leave()
+        process, self._process = self._process, None
+        cell, self._cell = self._cell, None
+        if process is None:
+            return
+        try:
+            process.wait(wait_s)
+        except subprocess.TimeoutExpired:
+            threading.Thread(target=_see_out, args=[process, cell], name="bursar-helper", daemon=True).start()
+        else:
+            _leave(cell)
+
+    def _start(self, orders: int) -> "subprocess.Popen[bytes]":
+        cell = self._cell
+        server = os.getpid() if cell is None or cell.sees_server else 0
+        arguments = [str(orders), str(server), HERE, *([] if cell is None else [json.dumps(cell.plan)])]
+        return subprocess.Popen(
+            [*([] if cell is None else cell.prefix), *python(_BOOT, arguments)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=None if cell is None else subprocess.DEVNULL,
+            pass_fds=[orders, *([] if cell is None else [cell.private.fd])],
+            cwd="/",
+            env=helper_environment(),
+            start_new_session=True,
+        )
+
+    def _send(self, message: bytes, descriptors: list[int]) -> None:
+        for _ in range(2):
+            self.warm()
+            assert self._orders is not None  # noqa: S101 - warm() has just made it
+            try:
+                socket.send_fds(self._orders, [message], descriptors)
+            except BlockingIOError:
+                raise BursarError(
+                    "busy", "too many commands are being started at the same time", "Try again in a second"
+                ) from None
+            except (BrokenPipeError, ConnectionResetError):
+                self.close()
+            else:
+                return
+        raise BursarError(
+            "command_not_started", "the helper process that starts commands does not run", "Restart the server"
+        )
+
+
+def _see_out(process: "subprocess.Popen[bytes]", cell: "Cell | None") -> None:
+    process.wait()
+    _leave(cell)
+
+
+def _leave(cell: "Cell | None") -> None:
+    if cell is not None:
+        cell.leave()
+
+
+class Zygotes:
+    """The helper processes of a server: one without walls, or one for each session."""
+
+    def __init__(self, sandbox: "Sandbox | None") -> None:
+        self._sandbox = sandbox
+        self._of: dict[Path | None, Zygote] = {}
+
+    def warm(self) -> None:
+        """Start the one that needs no session."""
+        if self._sandbox is None:
+            self._get(None).warm()
+
+    async def of(self, session: Path | None) -> Zygote:
+        """Return the one of a session.
+
+        Raises:
+            BursarError: terminal_off or not_isolated; nothing keeps its commands in.
+        """
+        if self._sandbox is None:
+            return self._get(None)
+        await self._sandbox.admit()
+        if session is None:
+            raise BursarError("not_isolated", "the command belongs to no session", "Start it in a session")
+        return self._get(session)
+
+    def close(self) -> None:
+        """End all of them and everything below them; waits up to 0.1 s."""
+        zygotes, self._of = list(self._of.values()), {}
+        for zygote in zygotes:
+            zygote.leave()
+        until = time.monotonic() + _CLOSE_S
+        for zygote in zygotes:
+            zygote.close(max(0.0, until - time.monotonic()))
+
+    def _get(self, key: Path | None) -> Zygote:
+        zygote = self._of.get(key)
+        if zygote is None:
+            self._evict()
+            zygote = self._of[key] = Zygote(self._sandbox, key)
+        zygote.used_at = time.monotonic()
+        return zygote
+
+    def _evict(self) -> None:
+        """End those that were idle longest, when there are many."""
+        idle = [(zygote.used_at, key) for key, zygote in self._of.items() if not zygote.commands]
+        idle.sort(key=lambda found: found[0])
+        for _, key in idle[: max(0, len(idle) - _IDLE_MAX + 1)]:
+            self._of.pop(key).close(0)

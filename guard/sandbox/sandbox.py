@@ -1,0 +1,102 @@
+"""The sandbox of a server's commands: proved once, then a cell for each session."""
+
+import os
+from pathlib import Path
+
+from ...errors import BursarError
+from . import private, proof
+from .cell import Cell, cell
+from .policy import Isolation, Policy
+
+_begun: dict[Policy, proof.Proof] = {}
+
+
+def begin(policy: Policy) -> proof.Proof:
+    """Start the trial of the walls, or return the one that this process has started already."""
+    found = _begun.get(policy)
+    if found is None:
+        found = _begun[policy] = proof.Proof(policy)
+    return found
+
+
+class Sandbox:
+    """Keeps the commands of each session in; there is no way back to doing without."""
+
+    def __init__(self, policy: Policy) -> None:
+        """Start the trial unless it was.
+
+        Raises:
+            BursarError: bad_setting; the policy cannot be kept.
+        """
+        policy.check()
+        self.policy = policy
+        self._proof = begin(policy)
+
+    async def isolation(self) -> Isolation:
+        """Return how well commands are kept in, once the trial has ended."""
+        known = self.known
+        if known is None:
+            import anyio.to_thread  # the trial is begun before anything else is loaded
+
+            known = await anyio.to_thread.run_sync(self._proof.outcome, abandon_on_cancel=True)
+        return known
+
+    @property
+    def known(self) -> Isolation | None:
+        """How well commands are kept in; None while the trial runs."""
+        return self._proof.outcome() if self._proof.done else None
+
+    async def admit(self) -> Isolation:
+        """Refuse to start anything unless the walls hold, and return how well they do.
+
+        Raises:
+            BursarError: terminal_off.
+        """
+        isolation = await self.isolation()
+        if isolation.level != "kernel":
+            message = f"no command is run here: {isolation.reason}"
+            raise BursarError("terminal_off", message, isolation.cure)
+        return isolation
+
+    def cell(self, session: Path) -> Cell:
+        """Prepare where the commands of a session run.
+
+        Raises:
+            BursarError: not_isolated.
+        """
+        try:
+            return cell(self.policy, self._proof.means, self._proof.hidden, session, os.environ.get("HOME", ""))
+        except OSError as error:
+            message = f"no private directory could be made for the command, so it was not started: {error.strerror}"
+            raise BursarError("not_isolated", message, "Make room on the disk of the artifacts") from error
+
+    def tidy(self) -> None:
+        """Remove what servers that were killed left behind. Blocks."""
+        private.tidy(self.policy.store)
+        proof.clear(self.policy.store)
+
+    def close(self) -> None:
+        """End a trial that nobody waits for any more."""
+        self._proof.abandon()
+
+
+class Closed(Sandbox):
+    """Starts no command at all."""
+
+    def __init__(self, isolation: Isolation) -> None:
+        self._isolation = isolation
+
+    @property
+    def known(self) -> Isolation:
+        """Why none is started."""
+        return self._isolation
+
+    async def isolation(self) -> Isolation:
+        """Return why none is started."""
+        return self._isolation
+
+    def tidy(self) -> None:
+        """Do nothing: there are no private directories."""
+
+    def close(self) -> None:
+        """Do nothing: there is no trial."""

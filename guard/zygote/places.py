@@ -1,0 +1,126 @@
+"""Grants everything but: walks around what is to stay hidden, wherever it is mounted."""
+
+import os
+import sys
+from collections.abc import Iterable, Iterator
+
+if sys.platform == "win32":
+    raise ImportError("Landlock is a thing of Linux")
+
+from .landlock import READ_DIR, Rules
+
+ENTRIES_MAX = 4096
+"""Neighbours granted one by one in a directory on the way to what is hidden; those beyond stay out of reach."""
+
+
+def all_places(hidden: Iterable[str]) -> list[str]:
+    """Return each path without links, and every other path that leads to the same through another mount.
+
+    Raises:
+        OSError: the table of mounts cannot be read.
+    """
+    found: dict[str, None] = {}
+    mounts: list[tuple[str, str, str]] | None = None
+    for path in hidden:
+        real = os.path.realpath(path)
+        found[real] = None
+        mounts = _mounts() if mounts is None else mounts
+        found.update(dict.fromkeys(_aliases(real, mounts)))
+    return list(found)
+
+
+def _mounts() -> list[tuple[str, str, str]]:
+    """Return device, directory within it and mount point of everything that is mounted."""
+    with open("/proc/self/mountinfo", "rb") as file:  # noqa: PTH123
+        lines = [line.split(b" ", 5) for line in file]
+    return [(fields[2].decode(), _plain(fields[3]), _plain(fields[4])) for fields in lines]
+
+
+def _plain(field: bytes) -> str:
+    for escaped, character in ((b"\\040", b" "), (b"\\011", b"\t"), (b"\\012", b"\n"), (b"\\134", b"\\")):
+        field = field.replace(escaped, character)
+    return os.fsdecode(field)
+
+
+def _aliases(path: str, mounts: list[tuple[str, str, str]]) -> Iterator[str]:
+    above = max((mount for mount in mounts if is_within(path, mount[2])), key=lambda mount: len(mount[2]), default=None)
+    if above is None:
+        return
+    device, directory, point = above
+    inside = _join(directory, os.path.relpath(path, point))
+    for other, root, where in mounts:
+        if other != device or (where, root) == (point, directory):
+            continue
+        if is_within(inside, root):
+            alias = _join(where, os.path.relpath(inside, root))
+            if _same(alias, path):
+                yield alias
+        elif is_within(root, inside):
+            yield where
+
+
+def _join(directory: str, relative: str) -> str:
+    return directory if relative == "." else os.path.join(directory, relative)  # noqa: PTH118
+
+
+def _same(one: str, other: str) -> bool:
+    """Tell whether two paths are one directory; one that does not exist could still come to be."""
+    try:
+        return os.path.samestat(os.stat(one), os.stat(other))  # noqa: PTH116
+    except OSError:
+        return True
+
+
+def is_within(path: str, directory: str) -> bool:
+    """Tell whether a path is a directory or lies in it; both without links."""
+    return path == directory or path.startswith(directory.rstrip("/") + "/")
+
+
+class Around:
+    """Grants rights on trees, and none on the hidden places in them.
+
+    Attributes:
+        walked: directories whose entries were granted one by one: those that appear later are not.
+    """
+
+    def __init__(self, rules: Rules, hidden: Iterable[str]) -> None:
+        self._rules = rules
+        self._hidden = tuple(hidden)
+        self.walked: list[str] = []
+
+    def grant(self, path: str, rights: int) -> None:
+        """Grant `rights` on a file or a tree. A directory on the way to a hidden one can only be listed.
+
+        A path that lies in a hidden directory is granted: whoever names it means it.
+
+        Raises:
+            OSError: it cannot be reached.
+            ValueError: it is itself what is to be hidden.
+        """
+        real = os.path.realpath(path)
+        if real in self._hidden:
+            raise ValueError(f"{real} is to be hidden")
+        inside = [hidden for hidden in self._hidden if is_within(hidden, real)]
+        if not inside:
+            self._rules.allow(real, rights, follow=True)
+            return
+        # By listing alone, names in a hidden directory can be seen; refused, `ls /` would not work.
+        self._rules.allow(real, rights & READ_DIR, follow=True)
+        self._grant_entries(real, rights, inside)
+
+    def _grant_entries(self, directory: str, rights: int, inside: list[str]) -> None:
+        self.walked.append(directory)
+        with os.scandir(directory) as entries:
+            for number, entry in enumerate(entries):
+                if number >= ENTRIES_MAX:
+                    return
+                if entry.is_symlink() or entry.path in inside:
+                    continue
+                deeper = [hidden for hidden in inside if is_within(hidden, entry.path)]
+                try:
+                    if deeper:
+                        self._grant_entries(entry.path, rights, deeper)
+                    else:
+                        self._rules.allow(entry.path, rights)
+                except OSError:
+                    continue  # gone meanwhile, or not ours to look into: then it is not granted either

@@ -1,0 +1,166 @@
+"""A seccomp filter: which system calls a process, and whatever it starts, may make from now on."""
+
+import ctypes
+import errno
+import os
+import platform
+import struct
+import sys
+
+if sys.platform == "win32":
+    raise ImportError("seccomp is a thing of Linux")
+
+NAMESPACES = 0x7E020080
+"""Every CLONE_NEW… flag: a namespace of one's own brings capabilities in it, and much of the kernel to attack."""
+
+UNIX, INET, INET6, NETLINK = 1, 2, 10, 16
+ROUTE, SOCK_DIAG = 0, 4
+"""What of netlink answers questions about addresses and sockets."""
+
+TERMINAL_INPUT, CONSOLE = 0x5412, 0x541C
+"""TIOCSTI types into the terminal of another, and TIOCLINUX pastes."""
+
+# (number on x86-64, on arm64; None where there is no such call)
+_NEVER = {
+    "acct": (163, 89),
+    "add_key": (248, 217),
+    "bpf": (321, 280),
+    "clock_adjtime": (305, 266),
+    "clock_settime": (227, 112),
+    "create_module": (174, None),
+    "delete_module": (176, 106),
+    "finit_module": (313, 273),
+    "fsconfig": (431, 431),
+    "fsmount": (432, 432),
+    "fsopen": (430, 430),
+    "fspick": (433, 433),
+    "init_module": (175, 105),
+    "ioperm": (173, None),
+    "iopl": (172, None),
+    "kexec_file_load": (320, 294),
+    "kexec_load": (246, 104),
+    "keyctl": (250, 219),
+    "lookup_dcookie": (212, 18),
+    "mount": (165, 40),
+    "mount_setattr": (442, 442),
+    "move_mount": (429, 429),
+    "nfsservctl": (180, 42),
+    "open_by_handle_at": (304, 265),
+    "open_tree": (428, 428),
+    "open_tree_attr": (467, 467),
+    "perf_event_open": (298, 241),
+    "pivot_root": (155, 41),
+    "quotactl": (179, 60),
+    "quotactl_fd": (443, 443),
+    "reboot": (169, 142),
+    "request_key": (249, 218),
+    "sethostname": (170, 161),
+    "setdomainname": (171, 162),
+    "setns": (308, 268),
+    "settimeofday": (164, 170),
+    "swapoff": (168, 225),
+    "swapon": (167, 224),
+    "syslog": (103, 116),
+    "umount2": (166, 39),
+    "userfaultfd": (323, 282),
+    "uselib": (134, None),
+    "vhangup": (153, 58),
+}
+_MISSING = {
+    # Programs that find these missing do without; through the first, others could be made unseen.
+    "io_uring_setup": (425, 425),
+    "io_uring_enter": (426, 426),
+    "io_uring_register": (427, 427),
+    # Its flags lie in memory, where a filter cannot look; libraries then use `clone`.
+    "clone3": (435, 435),
+}
+_JUDGED = {"socket": (41, 198), "clone": (56, 220), "unshare": (272, 97), "ioctl": (16, 29)}
+
+_ARCHITECTURES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
+_X32 = 0x40000000
+
+_NR, _ARCH, _ARGS = 0, 4, 16
+_LOAD, _JEQ, _JGE, _JSET, _RET = 0x20, 0x15, 0x35, 0x45, 0x06
+_ALLOW, _ERRNO, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
+
+_PR_SET_SECCOMP, _MODE_FILTER = 22, 2
+
+_Instruction = tuple[int, int, int, int]
+
+
+def supported() -> bool:
+    """Tell whether the filter knows this machine's system calls."""
+    return sys.platform == "linux" and platform.machine() in _ARCHITECTURES
+
+
+def program(*, network: bool, unix_sockets: bool, machine: str = "") -> bytes:
+    """Build the filter.
+
+    Args:
+        network: whether sockets of IPv4 and IPv6 may be made.
+        unix_sockets: whether local sockets may be made; pairs of them always may, they lead nowhere else.
+        machine: as `uname -m` says it; default: this one.
+
+    Raises:
+        OSError: its system calls are not known (ENOSYS).
+    """
+    machine = machine or platform.machine()
+    if machine not in _ARCHITECTURES:
+        raise OSError(errno.ENOSYS, f"no filter of system calls is known for {machine}")
+    column, architecture = _ARCHITECTURES[machine]
+    code: list[_Instruction] = [(_LOAD, 0, 0, _ARCH), (_JEQ, 1, 0, architecture), _return(_KILL), (_LOAD, 0, 0, _NR)]
+    if machine == "x86_64":
+        code += [(_JGE, 0, 1, _X32), _return(_ERRNO | errno.ENOSYS)]
+    for calls, answer in ((_NEVER, errno.EPERM), (_MISSING, errno.ENOSYS)):
+        for numbers in calls.values():
+            number = numbers[column]
+            if number is not None:
+                code += [(_JEQ, 0, 1, number), _return(_ERRNO | answer)]
+    families = [*([INET, INET6] if network else []), *([UNIX] if unix_sockets else [])]
+    blocks = {
+        "socket": _judge_socket(families),
+        "clone": _refuse_flags(NAMESPACES),
+        "unshare": _refuse_flags(NAMESPACES),
+        "ioctl": _judge_ioctl(),
+    }
+    for name, block in blocks.items():
+        code += [(_JEQ, 0, len(block), _JUDGED[name][column]), *block]
+    code.append(_return(_ALLOW))
+    return b"".join(struct.pack("=HBBI", *instruction) for instruction in code)
+
+
+def enforce(code: bytes) -> None:
+    """Bind the calling thread and its children to the filter for ever; needs `no_new_privs`.
+
+    Raises:
+        OSError: the kernel refused.
+    """
+    buffer = ctypes.create_string_buffer(code, len(code))
+    whole = struct.pack("@HP", len(code) // 8, ctypes.addressof(buffer))
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(_PR_SET_SECCOMP, _MODE_FILTER, ctypes.c_char_p(whole), 0, 0) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"seccomp: {os.strerror(number)}")
+
+
+def _return(value: int) -> _Instruction:
+    return _RET, 0, 0, value
+
+
+def _judge_socket(families: list[int]) -> list[_Instruction]:
+    """Allow these families, and the harmless questions of netlink; refuse every other."""
+    block: list[_Instruction] = [(_LOAD, 0, 0, _ARGS)]
+    for family in families:
+        block += [(_JEQ, 0, 1, family), _return(_ALLOW)]
+    block += [(_JEQ, 0, 4, NETLINK), (_LOAD, 0, 0, _ARGS + 16)]
+    block += [(_JEQ, 1, 0, ROUTE), (_JEQ, 0, 1, SOCK_DIAG), _return(_ALLOW)]
+    return [*block, _return(_ERRNO | errno.EACCES)]
+
+
+def _refuse_flags(flags: int) -> list[_Instruction]:
+    return [(_LOAD, 0, 0, _ARGS), (_JSET, 0, 1, flags), _return(_ERRNO | errno.EPERM), _return(_ALLOW)]
+
+
+def _judge_ioctl() -> list[_Instruction]:
+    block: list[_Instruction] = [(_LOAD, 0, 0, _ARGS + 8), (_JEQ, 1, 0, TERMINAL_INPUT), (_JEQ, 0, 1, CONSOLE)]
+    return [*block, _return(_ERRNO | errno.EPERM), _return(_ALLOW)]

@@ -1,0 +1,137 @@
+"""`bursar doctor`: what works on this machine, what does not, and what to do about it."""
+
+import os
+import platform
+import shutil
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import anyio
+from bursar import __version__
+
+from ..artifacts import Store
+from ..errors import BursarError
+from ..guard.commands import Commands
+from ..guard.sandbox import bubblewrap
+from ..guard.sandbox.policy import Isolation
+from ..guard.workers import Workers
+from . import confinement
+from .config import Settings
+
+_ATTACKS = {
+    "read": "read another session's file",
+    "hard_link": "give it another name",
+    "symbolic_link": "reach it through a link",
+    "rename": "move the other session",
+    "rename_above": "move a directory around it",
+    "overwrite": "change its file",
+    "delete": "delete its file",
+    "create": "put a file into it",
+    "environment": "read the server's environment",
+    "memory": "read its memory",
+    "root": "go through /proc/*/root and cwd",
+    "descriptors": "read what it holds open",
+    "trace": "attach to it as a debugger",
+    "signal": "signal it",
+    "abstract_socket": "reach its abstract socket",
+    "mount": "mount a file system",
+    "namespace": "make a user namespace",
+    "write_outside": "write outside the roots",
+}
+_RIGHTS = {
+    "may_read_own": "read the own session",
+    "may_write_private": "write temporary files",
+    "may_write_root": "write in the roots",
+    "may_run": "run a program",
+    "may_use_null": "write to /dev/null",
+}
+
+
+def doctor(settings: Settings) -> int:
+    """Print what was found.
+
+    Returns:
+        0 if a server with these settings would work as it should, else 1.
+    """
+    try:
+        isolation = anyio.run(_isolation, settings)
+    except BursarError as error:
+        isolation = Isolation("off", reason=error.message, cure=error.fix)
+    wanting = list(_wanting(settings, isolation))
+    workers = anyio.run(_workers, settings)
+    verdict = wanting or ["all is well"]
+    for line in (*_about(settings, isolation), workers, *_tried(isolation.attacks), *_noted(isolation), *verdict):
+        sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+    return int(bool(wanting))
+
+
+async def _isolation(settings: Settings) -> Isolation:
+    commands = Commands(sandbox=confinement.sandbox(settings))
+    try:
+        return await commands.isolation()
+    finally:
+        commands.close()
+
+
+async def _workers(settings: Settings) -> str:
+    """Say how well those are kept in who read pages, pictures and documents."""
+    try:
+        async with Workers(hidden=[settings.data_dir]) as workers:
+            return f"workers     {(await workers.confinement()).line()}"
+    except BursarError as error:
+        return f"workers     do not work: {error.message}"
+
+
+def _about(settings: Settings, isolation: Isolation) -> Iterator[str]:
+    data = settings.data_dir / "bursar"
+    yield f"bursar      {__version__}, Python {platform.python_version()}, {platform.system()} {platform.release()}"
+    yield f"data        {data}{'' if data.exists() else ' (not made yet)'}, {_room(data)}"
+    yield f"roots       {', '.join(map(str, settings.root))}"
+    bwrap = bubblewrap.program()
+    if sys.platform == "linux":
+        yield f"bubblewrap  {bwrap or 'not installed'}"
+    yield f"isolation   {isolation.level}{f': {isolation.means}' if isolation.means else ''}"
+    yield f"terminal    {settings.terminal}, network {settings.terminal_net}"
+
+
+def _tried(attacks: Mapping[str, str]) -> Iterator[str]:
+    if not attacks:
+        return
+    yield "a sandboxed command tried to"
+    for name, outcome in attacks.items():
+        what = _ATTACKS.get(name) or _RIGHTS.get(name) or name.replace("_", " ")
+        said = "it could" if name in _RIGHTS and outcome == "held" else "refused" if outcome == "held" else outcome
+        yield f"  {what:34} {said}"
+
+
+def _noted(isolation: Isolation) -> Iterator[str]:
+    if isolation.level == "kernel" and isolation.reason:
+        yield f"note: {isolation.reason}{f'. {isolation.cure}' if isolation.cure else ''}"
+
+
+def _wanting(settings: Settings, isolation: Isolation) -> Iterator[str]:
+    """Tell what is not as it should be, and the cure."""
+    if settings.terminal == "sandboxed" and isolation.level != "kernel":
+        yield _sentence("the terminal does not work", isolation.reason, isolation.cure)
+    elif settings.terminal == "unsafe":
+        yield _sentence("commands are not kept in", isolation.reason, isolation.cure)
+    try:
+        Store(settings.data_dir / "bursar").sweep()
+    except BursarError as error:
+        yield _sentence(error.message, "", error.fix)
+    if sys.platform != "win32" and shutil.which("bash") is None:
+        yield _sentence("there is no bash", "commands are run by /bin/sh instead", "Install bash")
+
+
+def _sentence(what: str, why: str, cure: str) -> str:
+    return f"wanting: {what}{f': {why}' if why else ''}{f'. {cure}' if cure else ''}"
+
+
+def _room(place: Path) -> str:
+    while not place.exists():
+        place = place.parent
+    free = shutil.disk_usage(place).free
+    writable = "" if os.access(place, os.W_OK) else "; cannot be written"
+    return f"{free / 1024**3:.1f} GiB free{writable}"

@@ -1,0 +1,93 @@
+"""A server's ground outside /tmp, and sandboxes on it that are kept by different means."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from bursar.guard.commands import Commands, Exit, Limits
+from bursar.guard.sandbox.policy import Policy
+from bursar.guard.sandbox.sandbox import Sandbox
+
+MEANS = ("bubblewrap", "Landlock alone")
+
+
+@contextmanager
+def bubblewrap_broken() -> Iterator[None]:
+    """Have a bubblewrap that fails as it does where user namespaces are refused."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+        broken = Path(folder, "bwrap")
+        broken.write_text("#!/bin/sh\necho 'bwrap: No permissions to create new namespace' >&2\nexit 1\n")
+        broken.chmod(0o755)
+        before = os.environ["PATH"]
+        os.environ["PATH"] = f"{folder}:{before}"
+        try:
+            yield
+        finally:
+            os.environ["PATH"] = before
+
+
+class Ground:
+    """A workspace, a store with the own session and that of another, and commands that are kept in."""
+
+    def __init__(self, base: Path) -> None:
+        self.base = base
+        self.work = base / "work"
+        self.store = base / "data" / "bursar"
+        self.own = self.store / "aaaaaaaaaaaa"
+        self.other = self.store / "bbbbbbbbbbbb"
+        for place in (self.work, self.own, self.other):
+            place.mkdir(parents=True)
+        self.secret = os.urandom(16).hex()
+        (self.other / "a1-terminal.log").write_text(self.secret)
+        (self.own / "a1-terminal.log").write_text("of my own")
+
+    def policy(self, **more) -> Policy:
+        return Policy(**({"store": self.store, "roots": (self.work,)} | more))
+
+    def commands(self, limits: Limits | None = None, pass_env=(), **more) -> Commands:
+        return Commands(pass_env, limits, Sandbox(self.policy(**more)))
+
+    async def run(self, commands: Commands, text: str, session: Path | None = None, **given) -> tuple[Exit, str]:
+        file = self.base / f"output-{os.urandom(4).hex()}"
+        fd = os.open(file, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
+        try:
+            command = await commands.start(
+                ["/bin/bash", "-c", text], **{"cwd": self.work, "output": fd, "session": session or self.own, **given}
+            )
+        finally:
+            os.close(fd)
+        exit_ = await command.wait(60)
+        assert exit_ is not None
+        return exit_, file.read_text(errors="replace")
+
+
+@contextmanager
+def ground() -> Iterator[Ground]:
+    base = Path(tempfile.mkdtemp(dir="/var/tmp", prefix="bursar-test-"))
+    try:
+        yield Ground(base)
+    finally:
+        shutil.rmtree(base, ignore_errors=True)
+
+
+def without_landlock(text: str, **options) -> "subprocess.CompletedProcess[str]":
+    """Run Python in a process whose kernel has no Landlock: the calls of it are not there."""
+    script = f"""
+import struct
+from bursar.guard.zygote import capabilities, seccomp
+code = [(0x20, 0, 0, 0)]
+for number in (444, 445, 446):
+    code += [(0x15, 0, 1, number), (0x06, 0, 0, 0x50000 | 38)]
+code += [(0x06, 0, 0, 0x7FFF0000)]
+capabilities.gain_nothing()
+seccomp.enforce(b"".join(struct.pack("=HBBI", *one) for one in code))
+{text}
+"""
+    return subprocess.run(
+        [sys.executable, "-c", script], check=False, capture_output=True, text=True, timeout=60, **options
+    )

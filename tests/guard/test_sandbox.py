@@ -1,0 +1,343 @@
+"""Promises of guard/sandbox: the level that is shown was tried at this start, and nothing weaker runs."""
+
+# ruff: noqa: ASYNC110, ASYNC240
+# These tests own their event loop: nothing else waits for it.
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from contextlib import nullcontext
+from pathlib import Path
+
+import anyio
+import pytest
+from bursar.errors import BursarError
+from bursar.guard.commands import Commands, Limits
+from bursar.guard.sandbox import private, seatbelt
+from bursar.guard.sandbox.policy import Policy, private_environment
+from bursar.guard.sandbox.sandbox import Sandbox
+from sandboxed import MEANS, Ground, bubblewrap_broken, ground, without_landlock
+
+pytestmark = [
+    pytest.mark.anyio,
+    pytest.mark.skipif(sys.platform != "linux", reason="these walls are made of what Linux has"),
+]
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture
+def place():
+    with ground() as made:
+        yield made
+
+
+# The level
+
+
+@pytest.mark.parametrize("means", MEANS)
+async def test_where_the_walls_hold_the_level_is_kernel(place: Ground, means: str):
+    with nullcontext() if means == "bubblewrap" else bubblewrap_broken():
+        commands = place.commands()
+        isolation = await commands.isolation()
+    assert isolation.level == "kernel"
+    assert ("bubblewrap" in isolation.means) == (means == "bubblewrap")
+    assert len(isolation.attacks) >= 22
+    assert set(isolation.attacks.values()) == {"held"}
+    assert ("names, sizes and dates" in isolation.reason) == (means != "bubblewrap")
+    assert [entry.name for entry in place.store.iterdir() if entry.name.startswith(".")] == []
+    commands.close()
+
+
+_LEVEL = """
+import anyio
+from pathlib import Path
+from bursar.guard.commands import Commands
+from bursar.guard.sandbox.policy import Policy
+from bursar.guard.sandbox.sandbox import Sandbox
+async def main():
+    commands = Commands(sandbox=Sandbox(Policy(Path({store!r}), (Path({work!r}),))))
+    isolation = await commands.isolation()
+    print(isolation.level, isolation.means, isolation.reason, isolation.cure, sep="|")
+    try:
+        await commands.start(["/bin/true"], cwd=Path({work!r}), output=1, session=Path({own!r}))
+    except Exception as error:
+        print(error.code)
+    commands.close()
+anyio.run(main)
+"""
+
+
+def level(place: Ground, **options) -> list[str]:
+    text = _LEVEL.format(store=str(place.store), work=str(place.work), own=str(place.own))
+    done = without_landlock(text, **options)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def test_without_landlock_bubblewrap_keeps_commands_in_and_it_is_told(place: Ground):
+    (line,) = level(place)
+    assert line.startswith("kernel|bubblewrap + seccomp|Landlock does not take part: the kernel has no Landlock|")
+
+
+def test_without_either_nothing_is_run(place: Ground):
+    with bubblewrap_broken():
+        line, refusal = level(place, env=dict(os.environ))
+    assert line.startswith("off||")
+    assert "the kernel has no Landlock" in line
+    assert "--terminal=unsafe" in line
+    assert refusal == "terminal_off"
+
+
+def test_without_either_installed_the_cure_names_both(place: Ground, tmp_path: Path):
+    line, refusal = level(place, env={**os.environ, "PATH": str(tmp_path)})
+    assert "install bubblewrap" in line
+    assert "Linux 6.12" in line
+    assert refusal == "terminal_off"
+
+
+async def test_a_store_that_cannot_be_made_means_off(place: Ground):
+    (place.base / "file").touch()
+    commands = place.commands(store=place.base / "file" / "store")
+    isolation = await commands.isolation()
+    assert (isolation.level, "--data-dir" in isolation.cure) == ("off", True)
+    with pytest.raises(BursarError, match="terminal_off"):
+        await place.run(commands, "true")
+    commands.close()
+
+
+def test_a_workspace_in_the_store_is_refused(place: Ground):
+    for lying in (place.store / "work", place.store):
+        with pytest.raises(BursarError, match="bad_setting"):
+            place.commands(roots=(lying,))
+    with pytest.raises(BursarError, match="bad_setting"):
+        place.commands(writes=(place.other,))
+
+
+@pytest.mark.parametrize("means", MEANS)
+async def test_a_workspace_around_the_store_is_safe(place: Ground, means: str):
+    with nullcontext() if means == "bubblewrap" else bubblewrap_broken():
+        commands = place.commands(roots=(place.base,))
+        assert (await commands.isolation()).level == "kernel"
+    _, shown = await place.run(
+        commands,
+        f"echo 1 > {place.work}/new; cat {place.work}/new; cat {place.other}/*; rm -rf {place.other}; "
+        f"mv {place.base}/data {place.base}/moved; mv {place.store} {place.work}/; cat {place.base}/moved/*/*/* ; true",
+    )
+    assert shown.startswith("1\n")
+    assert place.secret not in shown
+    assert (place.other / "a1-terminal.log").read_text() == place.secret
+    made, _ = await place.run(commands, f"touch {place.base}/new")
+    assert made.code == (0 if means == "bubblewrap" else 1)
+    commands.close()
+
+
+# What it never does
+
+
+async def test_a_command_that_cannot_be_confined_is_not_started(place: Ground):
+    with bubblewrap_broken():
+        commands = place.commands()
+        await commands.isolation()
+    await place.run(commands, "true")
+    shutil.rmtree(place.work)
+    with pytest.raises(BursarError, match="not_isolated"):
+        await place.run(commands, "touch /var/tmp/never-started", cwd=Path("/"))
+    assert not Path("/var/tmp/never-started").exists()
+    commands.close()
+
+
+async def test_a_command_of_no_session_is_not_started(place: Ground):
+    commands = place.commands()
+    with pytest.raises(BursarError, match="not_isolated"):
+        await commands.start(["/bin/true"], cwd=place.work, output=1)
+    commands.close()
+
+
+async def test_a_bubblewrap_that_breaks_later_means_no_command_not_a_freer_one(place: Ground):
+    commands = place.commands()
+    assert "bubblewrap" in (await commands.isolation()).means
+    place.own.rename(place.own.with_name("gone"))
+    with pytest.raises(BursarError, match="command_not_started"):
+        await place.run(commands, "true")
+    commands.close()
+
+
+# The private directory
+
+
+@pytest.mark.parametrize("means", MEANS)
+async def test_temporary_files_are_private_to_a_session_and_go_with_the_server(place: Ground, means: str):
+    with nullcontext() if means == "bubblewrap" else bubblewrap_broken():
+        commands = place.commands()
+        await commands.isolation()
+    await place.run(commands, "echo mine > $TMPDIR/note; mkdir -p $TMPDIR/deep/er; ln -s / $TMPDIR/link")
+    _, again = await place.run(commands, "cat $TMPDIR/note; ls -d $XDG_CACHE_HOME $npm_config_cache 2>&1 | wc -l")
+    assert again == "mine\n2\n"
+    _, others = await place.run(
+        commands,
+        f"ls -A $TMPDIR; find {place.store} /tmp -name note -exec cat {{}} + 2>/dev/null; true",
+        session=place.other,
+    )
+    assert others == ""
+    commands.close()
+    with anyio.fail_after(10):
+        while any((found / "note").exists() for found in place.store.glob(".tmp-*")):
+            await anyio.sleep(0.01)
+
+
+def test_what_a_killed_server_left_is_tidied_and_what_is_in_use_is_not(place: Ground):
+    left, used = private.Private(place.store), private.Private(place.store)
+    (left.path / "a").mkdir()
+    (left.path / "a" / "file").touch()
+    (left.path / "a").chmod(0)
+    os.close(left.fd)
+    assert private.tidy(place.store) == 1
+    assert [path.name for path in place.store.glob(".tmp-*")] == [used.path.name]
+    used.release()
+    assert list(place.store.glob(".tmp-*")) == []
+
+
+def test_caches_stay_where_commands_may_write_them():
+    moved = private_environment("/tmp", "/home/me", [Path("/home/me/.cache")])
+    assert "XDG_CACHE_HOME" not in moved
+    assert moved["npm_config_cache"] == "/tmp/.cache/npm"
+    assert moved["TMPDIR"] == "/tmp"
+
+
+async def test_what_the_user_passes_on_stays_as_it_is(place: Ground, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", "/elsewhere")
+    commands = place.commands(pass_env=["XDG_CACHE_HOME"])
+    _, shown = await place.run(commands, "echo $XDG_CACHE_HOME $CARGO_HOME")
+    assert shown.startswith("/elsewhere /")
+    commands.close()
+
+
+# Limits of all that a command starts
+
+
+@pytest.fixture
+async def limited(place: Ground):
+    commands = place.commands(Limits(processes=40, memory_bytes=200_000_000, cpu_s=2, timeout_s=50))
+    yield commands
+    commands.close()
+
+
+@pytest.mark.parametrize(
+    ("text", "ended"),
+    [
+        ("for i in $(seq 120); do sleep 86400 & done; wait", "process limit"),
+        ("f() { [ $1 = 0 ] || { f $(($1-1)) & f $(($1-1)) & sleep 9; }; }; f 8", "process limit"),
+        ("f() { [ $1 = 0 ] || { f $(($1-1)) & f $(($1-1)) & sleep 9; }; }; f 8 & exit 0", "process limit"),
+        ("ulimit -v 2000000; python3 -c 'x = bytearray(900_000_000); import time; time.sleep(60)'", "memory limit"),
+        ("ulimit -t 30; while :; do :; done & while :; do :; done", "cpu limit"),
+    ],
+)
+async def test_what_uses_too_much_is_ended_and_the_server_goes_on(place: Ground, limited: Commands, text, ended):
+    exit_, _ = await place.run(limited, text)
+    assert (exit_.ended, exit_.left) == (ended, 0)
+    assert (await place.run(limited, "echo on"))[1] == "on\n"
+
+
+async def test_a_file_that_grows_too_large_is_cut(place: Ground):
+    commands = place.commands(Limits(file_bytes=1_000_000))
+    exit_, _ = await place.run(commands, "exec head -c 3000000 /dev/zero > big")
+    assert exit_.signal == "SIGXFSZ"
+    assert (place.work / "big").stat().st_size == 1_000_000
+    commands.close()
+
+
+# Nothing outlives the server
+
+
+def test_nothing_outlives_a_killed_server(place: Ground):
+    marker = f"86400.{os.getpid()}{int(time.time())}"
+    text = f"""
+import anyio, os
+from pathlib import Path
+from bursar.guard.commands import Commands
+from bursar.guard.sandbox.policy import Policy
+from bursar.guard.sandbox.sandbox import Sandbox
+async def main():
+    commands = Commands(sandbox=Sandbox(Policy(Path({str(place.store)!r}), (Path({str(place.work)!r}),))))
+    argv = ["/bin/bash", "-c", "setsid sleep {marker} & nohup sleep {marker} & sleep {marker}"]
+    output, own = os.open("/dev/null", 1), Path({str(place.own)!r})
+    await commands.start(argv, cwd=Path({str(place.work)!r}), output=output, session=own)
+    print("started", flush=True)
+    await anyio.sleep(60)
+anyio.run(main)
+"""
+
+    def alive() -> int:
+        found = 0
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit():
+                try:
+                    found += marker.encode() in (entry / "cmdline").read_bytes().split(b"\0")
+                except OSError:
+                    continue
+        return found
+
+    server = subprocess.Popen([sys.executable, "-c", text], stdout=subprocess.PIPE)
+    assert server.stdout is not None
+    with server.stdout:
+        assert server.stdout.readline() == b"started\n"
+        until = time.monotonic() + 20
+        while alive() < 3 and time.monotonic() < until:
+            time.sleep(0.01)
+        assert alive() == 3
+        server.send_signal(signal.SIGKILL)
+        server.wait()
+    until = time.monotonic() + 20
+    while alive() and time.monotonic() < until:
+        time.sleep(0.01)
+    assert alive() == 0
+
+
+async def test_helpers_of_idle_sessions_are_ended_when_there_are_many(place: Ground, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("bursar.guard._zygotes._IDLE_MAX", 1)
+    commands = place.commands()
+    busy = await commands.start(
+        ["/bin/sleep", "60"], cwd=place.work, output=os.open("/dev/null", os.O_WRONLY), session=place.own
+    )
+    third = place.store / "cccccccccccc"
+    third.mkdir()
+    for session in (place.other, third, place.other):
+        assert (await place.run(commands, "echo here", session=session))[1] == "here\n"
+    assert len(commands._starter._zygotes._of) == 2
+    assert busy.exit is None
+    await busy.kill(0)
+    commands.close()
+
+
+# macOS, as text
+
+
+def test_the_profile_for_macos_hides_the_store_and_opens_the_own_session(tmp_path: Path):
+    policy = Policy(tmp_path / "store", (tmp_path / 'wo"rk',), network=False)
+    profile = seatbelt.profile(
+        policy, [str(tmp_path / "store")], tmp_path / "store" / "own", tmp_path / "store" / ".tmp-1"
+    )
+    rules = profile.splitlines()
+    assert rules[:3] == ["(version 1)", "(allow default)", "(deny file-write*)"]
+    hidden = rules.index(f'(deny file-read* file-write* process-exec* (subpath "{tmp_path}/store"))')
+    assert hidden < rules.index(f'(allow file-read* (subpath "{tmp_path}/store/own"))')
+    assert f'(allow file-write* (subpath "{tmp_path}/wo\\"rk"))' in rules[:hidden]
+    assert "(deny network*)" in rules
+    assert "(deny signal)" in rules
+    assert json.dumps(seatbelt.prefix("/usr/bin/sandbox-exec", policy, [], tmp_path, tmp_path)[:2]) == (
+        '["/usr/bin/sandbox-exec", "-p"]'
+    )
+
+
+def test_the_same_policy_is_proved_once(place: Ground):
+    first, second = Sandbox(place.policy()), Sandbox(place.policy())
+    assert first._proof is second._proof
+    first.close()
