@@ -17,6 +17,9 @@ _ATTACHED_MAX = 4
 SESSION_META_KEY = "bursar/session"
 """Key of a request's `_meta` under which a client may name its session."""
 
+ANYBODY = "anonymous"
+"""Principal of every request to a server that asks for no token."""
+
 
 async def _untold(done: float, total: float | None = None, message: str = "") -> None:
     """Report progress to nobody."""
@@ -31,16 +34,25 @@ class Client:
         ceiling: what it can take, and how long it waits.
         progress: tells it how far a call has come.
         meta: the request's `_meta`.
+        principal: whose request it is, over HTTP; empty on standard input and output.
+        transport_session: id of the transport's own session, checked by the transport; empty where there is none.
     """
 
     name: str
     ceiling: Ceiling
     progress: Progress = _untold
     meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    principal: str = ""
+    transport_session: str = ""
 
 
 class Callers(Protocol):
     """Decides whose session a call works in."""
+
+    @property
+    def are_remote(self) -> bool:
+        """Whether paths of this machine may mean nothing to callers; they name their session in an argument."""
+        ...
 
     def session(self, arguments: Mapping[str, Any], client: Client) -> Session:
         """Return the session of a call.
@@ -48,6 +60,10 @@ class Callers(Protocol):
         Raises:
             BursarError: `unknown_session`, whatever is wrong with the handle that was given.
         """
+        ...
+
+    def current(self, client: Client) -> Session | None:
+        """Return the session of a call that names none itself, if there is one already; makes none."""
         ...
 
 
@@ -74,6 +90,11 @@ class LocalCallers:
     _own: Session | None = None
     _attached: dict[str, Session] = field(default_factory=dict[str, Session])
 
+    @property
+    def are_remote(self) -> bool:
+        """They are processes of this machine."""
+        return False
+
     def session(self, arguments: Mapping[str, Any], client: Client) -> Session:
         """Return an artifact's own session, else the one named by argument or `_meta`, else the process's.
 
@@ -94,6 +115,16 @@ class LocalCallers:
         if self._own is None:
             self._own = self._attach(self.handle) if self.handle else self.store.create(local_owner())
         return self._own
+
+    def current(self, client: Client) -> Session | None:
+        """Return the session named in `_meta`, else the process's, if it has one already."""
+        named = client.meta.get(SESSION_META_KEY)
+        if self._own is None and not self.handle and not (isinstance(named, str) and named):
+            return None
+        try:
+            return self.session({}, client)
+        except BursarError:
+            return None
 
     def _attach(self, handle: str) -> Session:
         if self._own is not None and handle == self._own.handle:

@@ -1,0 +1,82 @@
+"""The server's own secrets on disk: files that nobody but its user can have read or written."""
+
+import os
+import stat
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from ...errors import BursarError
+
+DIRECTORY = ".server"
+"""The directory in the store that holds them; tools and commands are kept out of the whole store."""
+
+_KEY_BYTES = 32
+
+
+def secret(place: Path) -> bytes:
+    """Return the random bytes that a file keeps as hexadecimal digits; made if missing, the same ever after.
+
+    Raises:
+        BursarError: unsafe_secret, if others could have read or written it, or it holds something else.
+    """
+    try:
+        _make(place)
+        text = private_text(place).strip()
+        if len(text) != 2 * _KEY_BYTES:
+            raise _unsafe(place, "it does not hold what this server wrote")
+        return bytes.fromhex(text)
+    except ValueError:
+        raise _unsafe(place, "it does not hold what this server wrote") from None
+    except OSError as error:
+        raise _unsafe(place, error.strerror or str(error)) from error
+
+
+def private_text(place: Path) -> str:
+    """Return the text of a file that only its owner can read or write.
+
+    Raises:
+        BursarError: unsafe_secret.
+        OSError: it cannot be read.
+    """
+    descriptor = os.open(place, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+    with os.fdopen(descriptor, "rb") as file:
+        _check(os.fstat(descriptor), place, stat.S_ISREG)
+        return file.read(_TEXT_MAX_BYTES).decode("utf-8", "replace")
+
+
+_TEXT_MAX_BYTES = 1024 * 1024
+
+
+def _make(place: Path) -> None:
+    """Create a secret in one step: whoever comes at the same time finds none or all of it."""
+    if os.path.lexists(place):
+        return
+    temporary = place.with_name(f".{place.name}-{os.urandom(6).hex()}")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(descriptor, "w") as file:
+            file.write(os.urandom(_KEY_BYTES).hex() + "\n")
+        if sys.platform == "win32":
+            temporary.rename(place)
+        else:
+            os.link(temporary, place)
+    except FileExistsError:
+        pass
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _check(found: os.stat_result, place: Path, is_kind: Callable[[int], bool]) -> None:
+    if not is_kind(found.st_mode):
+        raise _unsafe(place, "it is something else")
+    if sys.platform == "win32":
+        return  # private there by the permissions of the user's directory
+    if found.st_uid != os.geteuid():
+        raise _unsafe(place, "it belongs to another user")
+    if found.st_mode & 0o077:
+        raise _unsafe(place, f"its mode is {stat.S_IMODE(found.st_mode):04o}, so others may read or write it")
+
+
+def _unsafe(place: Path, why: str) -> BursarError:
+    return BursarError("unsafe_secret", f"{place} cannot be relied on: {why}", "Remove it, or make it yours: chmod go=")

@@ -1,0 +1,188 @@
+"""What the server did and does, as numbers that Prometheus reads; no content, no handle, no principal is among them."""
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import anyio.to_thread
+from bursar import __version__
+from starlette.requests import Request
+from starlette.responses import Response
+
+from ..dispatch import Account
+
+SHARED_DIRECTORY = "PROMETHEUS_MULTIPROC_DIR"
+"""Environment variable under which prometheus-client finds the directory that several processes count in."""
+
+_DURATIONS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
+
+_STORE_EVERY_S = 60.0
+"""The store is measured at most this often: it means a look at every file."""
+
+
+@dataclass(frozen=True)
+class Gauges:
+    """What is looked at when the metrics are read.
+
+    Attributes:
+        calls: running now.
+        sessions: transport sessions that are open.
+        commands: running, those included whose call was answered.
+        workers: processes for parsing.
+        store: directory of the artifacts.
+    """
+
+    calls: Callable[[], int]
+    sessions: Callable[[], int]
+    commands: Callable[[], int]
+    workers: Callable[[], int]
+    store: Path
+
+
+class Metrics:
+    """Counts in this process, and tells the sums over all processes of the server.
+
+    With several processes each counts in files of its own in the directory that `PROMETHEUS_MULTIPROC_DIR` names,
+    which must be set before this module's client library is first imported; counts of processes that died stay.
+    """
+
+    def __init__(self, gauges: Gauges) -> None:
+        from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+        self._gauges = gauges
+        self._shared = os.environ.get(SHARED_DIRECTORY, "")
+        own = self._own = CollectorRegistry()
+        self._calls = Counter("bursar_calls", "Calls of tools, by how they ended", ["tool", "outcome"], registry=own)
+        self._took = Histogram("bursar_call_seconds", "Time calls took", ["tool"], registry=own, buckets=_DURATIONS_S)
+        self._replied = Counter("bursar_reply_bytes", "Bytes of replies to models", ["tool"], registry=own)
+        self._stored = Counter("bursar_artifact_bytes", "Bytes of content stored by calls", ["tool"], registry=own)
+        self._withheld = Counter(
+            "bursar_withheld_bytes", "Bytes of stored content that no model had to read", ["tool"], registry=own
+        )
+        self._truncated = Counter("bursar_partial_replies", "Replies that show a part", ["tool"], registry=own)
+        self._hits = Counter("bursar_limit_hits", "Requests and calls refused by a limit", ["limit"], registry=own)
+        self._answers = Counter("bursar_http_responses", "Answers over HTTP, by status", ["status"], registry=own)
+
+        def gauge(name: str, words: str) -> Any:  # noqa: ANN401 - the client library is untyped
+            return Gauge(name, words, registry=own, multiprocess_mode="livesum")
+
+        self._in_flight = gauge("bursar_calls_in_flight", "Calls that are running")
+        self._sessions = gauge("bursar_open_sessions", "Open transport sessions")
+        self._commands = gauge("bursar_commands", "Commands that are running")
+        self._workers = gauge("bursar_parser_processes", "Processes for parsing")
+        self._store = _StoreSize(gauges.store)
+
+    def call(self, account: Account, took_s: float) -> None:
+        """Count a call that has ended."""
+        tool = account.tool
+        self._calls.labels(tool, account.ended).inc()
+        self._took.labels(tool).observe(took_s)
+        self._replied.labels(tool).inc(account.reply_bytes)
+        if account.artifact:
+            self._stored.labels(tool).inc(account.content_bytes)
+            self._withheld.labels(tool).inc(max(0, account.content_bytes - account.reply_bytes))
+        if account.truncated:
+            self._truncated.labels(tool).inc()
+
+    def hit(self, limit: str) -> None:
+        """Count that a limit was hit."""
+        self._hits.labels(limit).inc()
+
+    def answered(self, status: int) -> None:
+        """Count an answer over HTTP."""
+        self._answers.labels(str(status)).inc()
+
+    def look(self) -> None:
+        """Bring what this process has now up to date."""
+        self._in_flight.set(self._gauges.calls())
+        self._sessions.set(self._gauges.sessions())
+        self._commands.set(self._gauges.commands())
+        self._workers.set(self._gauges.workers())
+
+    async def respond(self, _request: Request) -> Response:
+        """Answer a request for the metrics in the text format of Prometheus."""
+        self.look()
+        text = await anyio.to_thread.run_sync(self._text)
+        return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
+
+    def _text(self) -> bytes:
+        from prometheus_client import CollectorRegistry, generate_latest
+        from prometheus_client.core import GaugeMetricFamily
+        from prometheus_client.multiprocess import MultiProcessCollector
+
+        shown = self._own
+        if self._shared:
+            shown = CollectorRegistry()
+            MultiProcessCollector(shown, self._shared)
+        once = CollectorRegistry()
+        store = GaugeMetricFamily("bursar_store_bytes", "Bytes of all artifacts of all sessions", self._store.bytes())
+        about = GaugeMetricFamily("bursar_info", "The server", labels=["version"])
+        about.add_metric([__version__], 1)
+        once.register(_Fixed([store, about]))
+        return generate_latest(shown) + generate_latest(once)
+
+
+class Watched:
+    """Counts the answers of an application by their status."""
+
+    def __init__(self, app: Any, answered: Callable[[int], None]) -> None:  # noqa: ANN401 - any ASGI application
+        self._app = app
+        self._answered = answered
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:  # noqa: ANN401 - as ASGI has them
+        """Pass a request on, and count what it is answered with."""
+
+        async def watch(message: Mapping[str, Any]) -> None:
+            if message["type"] == "http.response.start":
+                self._answered(message["status"])
+            await send(message)
+
+        await self._app(scope, receive, watch if scope["type"] == "http" else send)
+
+
+class _Fixed:
+    """A collector of families that were made already."""
+
+    def __init__(self, families: list[Any]) -> None:
+        self._families = families
+
+    def collect(self) -> list[Any]:
+        return self._families
+
+
+class _StoreSize:
+    """The size of the store, measured now and then."""
+
+    def __init__(self, store: Path) -> None:
+        self._store = store
+        self._measured = -_STORE_EVERY_S
+        self._bytes = 0
+
+    def bytes(self) -> int:
+        """Return the bytes of all files of all sessions, as of the last minute. Blocks."""
+        if time.monotonic() - self._measured >= _STORE_EVERY_S:
+            self._measured = time.monotonic()
+            self._bytes = _sizes(self._store)
+        return self._bytes
+
+
+def _sizes(directory: Path | str) -> int:
+    total = 0
+    with suppress(OSError), os.scandir(directory) as entries:
+        for entry in entries:
+            with suppress(OSError):
+                if entry.is_dir(follow_symlinks=False):
+                    total += _sizes(entry.path)
+                else:
+                    total += entry.stat(follow_symlinks=False).st_size
+    return total
+
+
+def forget_process(directory: str, pid: int) -> None:
+    """Let what a dead process had open or running no longer be counted; what it did still is."""
+    for file in Path(directory).glob(f"gauge_live*_{pid}.db"):
+        file.unlink(missing_ok=True)

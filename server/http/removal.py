@@ -1,0 +1,44 @@
+"""Deleting a session on request: `DELETE /session`, its handle in a header because addresses end up in logs."""
+
+from dataclasses import dataclass
+
+import anyio.to_thread
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.types import Receive, Scope, Send
+
+from ...errors import BursarError
+from ..callers import ANYBODY
+from ..evenly import even_refusals
+from .principal import principal_of
+from .sessions import HttpCallers
+
+PATH = "/session"
+HEADER = "bursar-session"
+
+
+@dataclass(frozen=True)
+class Removal:
+    """Removes a session with all its artifacts for whom it belongs to.
+
+    Attributes:
+        callers: whose sessions these are.
+    """
+
+    callers: HttpCallers
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer 204, or 404 for every handle that is not one of the caller's."""
+        await (await self._answer(Request(scope, receive)))(scope, receive, send)
+
+    async def _answer(self, request: Request) -> Response:
+        if request.method != "DELETE":
+            return Response(status_code=405, headers={"allow": "DELETE"})
+        handle = request.headers.get(HEADER, "").strip()
+        owner = principal_of(request.scope) or ANYBODY
+        try:
+            async with even_refusals():
+                await anyio.to_thread.run_sync(self.callers.remove, handle, owner)
+        except BursarError as error:
+            return PlainTextResponse(f"{error}\n", 404 if error.code == "unknown_session" else 503)
+        return Response(status_code=204)

@@ -1,0 +1,141 @@
+"""Bearer tokens that this server knows itself: the one it mints for its own user, and those of a file of hashes."""
+
+import hashlib
+import hmac
+import os
+import re
+import secrets
+import stat
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mcp.server.auth.provider import AccessToken
+
+from ...errors import BursarError
+from .. import log
+from ..callers import local_owner
+
+_TOKEN_MAX_CHARACTERS = 16_384
+_FILE_MAX_BYTES = 1024 * 1024
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
+_LINE = re.compile(rf"(?P<name>{_NAME.pattern}):(?P<sha256>[0-9a-f]{{64}})", re.ASCII)
+
+Digests = dict[str, bytes]
+"""SHA-256 of each token, by the name of whom it was given to."""
+
+
+@dataclass(frozen=True)
+class LocalToken:
+    """Accepts the one token of the user who started the server; its sessions are those of that user.
+
+    Attributes:
+        digest: SHA-256 of the token.
+    """
+
+    digest: bytes
+
+    @classmethod
+    def of(cls, secret: bytes) -> "LocalToken":
+        """Accept the hexadecimal digits of a secret."""
+        return cls(_digest(secret.hex()))
+
+    async def verify_token(self, token: str) -> AccessToken | None:
+        """Return what the token gives access to; None if it is another."""
+        if not hmac.compare_digest(_digest(token), self.digest):
+            return None
+        return AccessToken(token="", client_id=local_owner(), scopes=[])
+
+
+@dataclass
+class TokenFile:
+    """Accepts the tokens whose hashes a file lists, one `NAME:SHA256` a line; read anew whenever it changes.
+
+    Attributes:
+        place: of the file.
+        resource: what its tokens count as made out for; empty if nobody asks.
+    """
+
+    place: Path
+    resource: str = ""
+    _digests: Digests = field(default_factory=Digests)
+    _state: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        self._digests, self._state = _read(self.place)
+
+    async def verify_token(self, token: str) -> AccessToken | None:
+        """Return what the token gives access to; None if it is none of the file's."""
+        self._refresh()
+        given = _digest(token)
+        found = [name for name, digest in self._digests.items() if hmac.compare_digest(given, digest)]
+        if not found:
+            return None
+        return AccessToken(token="", client_id=f"token:{found[0]}", scopes=[], resource=self.resource or None)
+
+    def _refresh(self) -> None:
+        """Take over what changed; a file that cannot be relied on any more lets nobody in."""
+        try:
+            if _state(self.place.stat()) == self._state:
+                return
+            self._digests, self._state = _read(self.place)
+        except (OSError, BursarError) as error:
+            if self._digests:
+                log.event("tokens_refused", why=str(error))
+            self._digests, self._state = {}, ()
+
+
+def fresh_token(name: str) -> tuple[str, str]:
+    """Make a token for somebody; return it and the line for the file of tokens.
+
+    Raises:
+        BursarError: bad_name.
+    """
+    if not _NAME.fullmatch(name):
+        fix = "Use up to 64 letters, digits, dots, dashes and underscores, a letter or digit first"
+        raise BursarError("bad_name", f"{name!r} cannot name a token", fix)
+    token = secrets.token_urlsafe(32)
+    return token, f"{name}:{_digest(token).hex()}"
+
+
+def _digest(token: str) -> bytes:
+    return hashlib.sha256(token[:_TOKEN_MAX_CHARACTERS].encode("utf-8", "surrogatepass")).digest()
+
+
+def _read(place: Path) -> tuple[Digests, tuple[int, ...]]:
+    try:
+        with place.open("rb") as file:
+            found = os.fstat(file.fileno())
+            _check(place, found)
+            text = file.read(_FILE_MAX_BYTES).decode("utf-8", "replace")
+    except OSError as error:
+        fix = "Give a file that `bursar token NAME` made lines for"
+        raise BursarError("bad_tokens", f"{place} cannot be read: {error.strerror or error}", fix) from error
+    digests: Digests = {}
+    for number, raw in enumerate(text.splitlines(), 1):
+        line = raw.strip()
+        if not line or line.startswith("#"):
+            continue
+        match = _LINE.fullmatch(line)
+        if match is None or match["name"] in digests:
+            what = "is no NAME:SHA256" if match is None else "names somebody twice"
+            raise BursarError("bad_tokens", f"line {number} of {place} {what}", "Make lines with `bursar token NAME`")
+        digests[match["name"]] = bytes.fromhex(match["sha256"])
+    return digests, _state(found)
+
+
+def _check(place: Path, found: os.stat_result) -> None:
+    """Refuse a file that somebody else could have written a line into; reading the hashes helps nobody."""
+    if not stat.S_ISREG(found.st_mode):
+        raise BursarError("unsafe_tokens", f"{place} is no file", "Give a file")
+    if sys.platform == "win32":
+        return
+    if found.st_uid not in {0, os.geteuid()}:
+        raise BursarError("unsafe_tokens", f"{place} belongs to another user", "Make it yours: chown")
+    if found.st_mode & 0o022:
+        mode = stat.S_IMODE(found.st_mode)
+        raise BursarError("unsafe_tokens", f"others may write {place}: its mode is {mode:04o}", "Use chmod go-w on it")
+
+
+def _state(found: os.stat_result) -> tuple[int, ...]:
+    return (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)

@@ -1,0 +1,111 @@
+import os
+import re
+import signal
+import subprocess
+import sys
+
+import pytest
+from over_http import served
+from prometheus_client.parser import text_string_to_metric_families
+from test_workers import until, workers
+
+
+@pytest.fixture(scope="module")
+def counted(root, tmp_path_factory):
+    with served("--metrics", root=root, data=tmp_path_factory.mktemp("data")) as running:
+        yield running
+
+
+def metrics(running):
+    """Return every sample, by its name and labels."""
+    answer = running.user(running.token).http.get(f"{running.base}/metrics")
+    assert answer.status_code == 200
+    assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
+    return {
+        (sample.name, *sorted(sample.labels.items())): sample.value
+        for family in text_string_to_metric_families(answer.text)
+        for sample in family.samples
+    }
+
+
+class TestMetrics:
+    def test_a_call_is_counted_by_tool_and_outcome_with_what_it_kept_from_the_context(self, counted):
+        user = counted.user(counted.token)
+        before = metrics(counted)
+        reply = user.done("terminal", command="seq 1 200000")
+        user.refused("read_artifact", artifact="ses_0000000000000000000000/a1")
+        after = metrics(counted)
+        assert after["bursar_calls_total", ("outcome", "ok"), ("tool", "terminal")] == 1
+        assert after["bursar_calls_total", ("outcome", "unknown_artifact"), ("tool", "read_artifact")] == 1
+        written = after["bursar_artifact_bytes_total", ("tool", "terminal")]
+        assert written == reply["size"]["bytes"] == 1_288_895
+        replied = after["bursar_reply_bytes_total", ("tool", "terminal")]
+        assert 0 < replied < 8192
+        assert after["bursar_withheld_bytes_total", ("tool", "terminal")] == written - replied
+        assert after["bursar_partial_replies_total", ("tool", "terminal")] == 1
+        assert after["bursar_call_seconds_count", ("tool", "terminal")] == 1
+        assert after["bursar_store_bytes",] >= before["bursar_store_bytes",] >= 0
+        assert after["bursar_http_responses_total", ("status", "200")] >= 3
+
+    def test_what_there_is_now_is_told(self, counted):
+        user = counted.user(counted.token).handshake()
+        began = user.done("terminal", command="sleep 60", background=True)
+        now = metrics(counted)
+        assert now["bursar_open_sessions",] == 1
+        assert now["bursar_commands",] == 1
+        assert now["bursar_calls_in_flight",] == 0
+        user.done("terminal", artifact=began["artifact"], stop=True)
+        user.http.delete(counted.url, headers={"accept": "application/json"} | user.routing())
+        now = metrics(counted)
+        assert now["bursar_open_sessions",] == 0
+        assert now["bursar_commands",] == 0
+
+    def test_no_content_no_handle_no_name_is_told(self, counted, root):
+        user = counted.user(counted.token)
+        reply = user.done("terminal", command="echo very-private-words")
+        user.done("read_file", path="note.txt")
+        user.modern("tools/call", {"name": "secret-tool-name", "arguments": {}})
+        user.modern("secret/method")
+        text = user.http.get(f"{counted.base}/metrics").text
+        handle = reply["artifact"].partition("/")[0]
+        for private in ("very-private-words", handle, "note.txt", str(root), "secret", counted.token, "local"):
+            assert private not in text
+        labels = set(re.findall(r'([a-z_]+)="', text))
+        assert labels <= {"tool", "outcome", "le", "status", "version", "limit"}
+
+    def test_it_takes_a_token(self, counted):
+        assert counted.user().http.get(f"{counted.base}/metrics").status_code == 401
+
+    def test_it_is_not_there_unless_asked_for(self, open_server):
+        assert open_server.user().http.get(f"{open_server.base}/metrics").status_code == 404
+
+    def test_limits_that_were_hit_are_counted(self, counted):
+        counted.user(counted.token).http.post(counted.url, content=b"x" * 5_000_000)
+        now = metrics(counted)
+        assert now["bursar_limit_hits_total", ("limit", "body_bytes")] == 1
+        assert now["bursar_http_responses_total", ("status", "413")] == 1
+
+
+class TestSeveralProcesses:
+    def test_whichever_answers_tells_the_sum_and_deaths_lose_no_count(self, root, tmp_path, monkeypatch):
+        (tmp_path / "tmp").mkdir()
+        monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
+        with served("--metrics", "--workers", "2", root=root, data=tmp_path / "data") as running:
+            until(lambda: len(workers(running)) == 2)
+            for _ in range(10):
+                running.user(running.token).done("read_artifact")
+            counted = ("bursar_calls_total", ("outcome", "ok"), ("tool", "read_artifact"))
+            assert {metrics(running)[counted] for _ in range(8)} == {10}
+            before = workers(running)
+            os.kill(before[0], signal.SIGKILL)
+            until(lambda: len(workers(running)) == 2 and before[0] not in workers(running))
+            assert metrics(running)[counted] == 10
+            assert list((tmp_path / "tmp").glob("bursar-*"))
+            running.end()
+            assert not list((tmp_path / "tmp").glob("bursar-*"))
+
+
+def test_standard_input_and_output_never_load_what_only_metrics_need():
+    code = "import bursar.server.stdio, sys; print('prometheus_client' in sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    assert loaded.strip() == "False"

@@ -1,0 +1,274 @@
+"""Whose artifacts a request reaches: never another's, in either era, whatever is stolen, forged or guessed."""
+
+import json
+import re
+import time
+
+import httpx2
+import pytest
+from over_http import served, told
+
+GUESSED = "ses_" + "A" * 22
+SECRET = "the secret of ann"
+UNKNOWN = re.compile(
+    r"unknown_(session|artifact): there is no such (session|artifact in this session), or it has expired\."
+)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def secret(root):
+    (root / "secret.txt").write_text(SECRET + "\n")
+
+
+def handle_of(reply):
+    return reply["artifact"].partition("/")[0]
+
+
+def of_era(user, era):
+    return user.handshake() if era == "handshake" else user
+
+
+def test_a_handshake_client_stays_in_one_session_without_naming_it(open_server):
+    user = open_server.user().handshake()
+    first, second = user.done("read_file", path="note.txt"), user.done("directory_tree")
+    assert handle_of(first) == handle_of(second)
+    assert user.done("read_artifact")["session"] == handle_of(first)
+    assert user.done("read_artifact", artifact="a1")["preview"].startswith("the note")
+
+
+def test_two_handshake_clients_have_two_sessions(open_server):
+    one, other = open_server.user().handshake(), open_server.user().handshake()
+    assert handle_of(one.done("directory_tree")) != handle_of(other.done("directory_tree"))
+
+
+def test_a_modern_call_that_names_no_session_gets_a_new_one_and_may_go_on_in_it(open_server):
+    user = open_server.user()
+    first, second = user.done("read_file", path="note.txt"), user.done("read_file", path="note.txt")
+    assert handle_of(first) != handle_of(second)
+    third = user.done("directory_tree", session=handle_of(first))
+    assert handle_of(third) == handle_of(first)
+    listed = json.loads(user.call("read_artifact", meta={"bursar/session": handle_of(first)})[0])
+    assert listed["artifacts"] == 2
+
+
+@pytest.mark.parametrize("spelling", ["{}", "artifact://{}", " {} "])
+@pytest.mark.parametrize("era", ["handshake", "modern"])
+def test_a_reference_names_its_session_and_so_does_the_path_of_a_reply(open_server, era, spelling):
+    reply = open_server.user().done("read_file", path="note.txt")
+    assert reply["path"] == f"artifact://{reply['artifact']}"
+    other = of_era(open_server.user(), era)
+    read = other.done("read_artifact", artifact=spelling.format(reply["artifact"]))
+    assert read["preview"].startswith("the note")
+
+
+def test_a_handshake_client_may_name_another_of_its_sessions(open_server):
+    user = open_server.user().handshake()
+    own = user.done("directory_tree")
+    earlier = open_server.user().done("directory_tree")
+    assert handle_of(user.done("directory_tree", session=handle_of(earlier))) == handle_of(earlier)
+    assert handle_of(user.done("directory_tree", session=earlier["artifact"])) == handle_of(earlier)
+    assert handle_of(user.done("directory_tree")) == handle_of(own)
+
+
+def test_the_argument_wins_over_meta_and_meta_over_the_transport(open_server):
+    user = open_server.user()
+    argument, meta = (handle_of(user.done("directory_tree")) for _ in range(2))
+    both = user.call("directory_tree", meta={"bursar/session": meta}, session=argument)
+    assert handle_of(json.loads(both[0])) == argument
+    old = open_server.user().handshake()
+    assert handle_of(json.loads(old.call("directory_tree", meta={"bursar/session": meta})[0])) == meta
+
+
+def test_every_tool_takes_a_session_over_http(open_server):
+    for tool in told(open_server.user().modern("tools/list"))["result"]["tools"]:
+        assert tool["inputSchema"]["properties"]["session"]["type"] == "string"
+        assert "session" not in tool["inputSchema"].get("required", [])
+
+
+WAYS = {
+    "argument": lambda bob, handle, artifact: bob.refused("read_artifact", session=handle),
+    "argument with an id": lambda bob, handle, artifact: bob.refused("read_artifact", session=handle, artifact="a1"),
+    "reference": lambda bob, handle, artifact: bob.refused("read_artifact", artifact=f"{handle}/a1"),
+    "address": lambda bob, handle, artifact: bob.refused("read_artifact", artifact=f"artifact://{handle}/a1"),
+    "reference from an own session": lambda bob, handle, artifact: bob.refused(
+        "read_artifact", session=handle_of(bob.done("directory_tree")), artifact=f"{handle}/a1"
+    ),
+    "meta": lambda bob, handle, artifact: bob.call("read_artifact", meta={"bursar/session": handle})[0],
+    "another tool": lambda bob, handle, artifact: bob.refused("directory_tree", session=handle),
+    "path": lambda bob, handle, artifact: bob.refused("read_artifact", artifact=artifact),
+}
+
+
+@pytest.mark.parametrize("handle", ["other's", "guessed", "malformed", "cut"])
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("era", ["handshake", "modern"])
+def test_a_handle_of_somebody_else_is_as_unknown_as_one_that_never_was(two, era, way, handle):
+    running, ann, bob = two
+    reply = of_era(running.user(ann), era).done("read_file", path="secret.txt")
+    theirs = handle_of(reply)
+    given = {"other's": theirs, "guessed": GUESSED, "malformed": "ses_é/../..", "cut": theirs[:-1]}[handle]
+    content = next(place for place in running.data.rglob("a1-*") if place.read_text().startswith(SECRET))
+    words = WAYS[way](of_era(running.user(bob), era), given, str(content))
+    assert UNKNOWN.match(words), words
+    assert SECRET not in words
+
+
+def test_a_file_of_anothers_session_is_not_read_as_a_file(two):
+    running, ann, bob = two
+    running.user(ann).done("read_file", path="secret.txt")
+    content = next(place for place in running.data.rglob("a1-*") if place.read_text().startswith(SECRET))
+    words = running.user(bob).refused("read_file", path=str(content))
+    assert SECRET not in words
+
+
+def test_a_stolen_transport_session_opens_nothing_for_another_principal(two):
+    running, ann, bob = two
+    owner = running.user(ann).handshake()
+    owner.done("read_file", path="secret.txt")
+    thief = running.user(bob)
+    thief.transport_session = owner.transport_session
+    assert thief.request("tools/call", {"name": "read_artifact", "arguments": {}}).status_code == 404
+    assert thief.http.delete(running.url, headers=thief.routing()).status_code == 404
+    assert owner.done("read_artifact")["artifacts"] == 1
+
+
+def test_a_transport_session_in_a_stateless_request_is_never_believed(two):
+    running, ann, bob = two
+    owner = running.user(ann).handshake()
+    theirs = handle_of(owner.done("read_file", path="secret.txt"))
+    stolen = {"mcp-session-id": owner.transport_session}
+    for user in (running.user(bob), running.user(ann)):
+        call = {"name": "read_artifact", "arguments": {}}
+        listed = json.loads(told(user.modern("tools/call", call, **stolen))["result"]["content"][0]["text"])
+        assert listed["artifacts"] == 0
+        assert listed["session"] != theirs
+        read = {"name": "read_artifact", "arguments": {"artifact": "a1"}}
+        words = told(user.modern("tools/call", read, **stolen))["result"]["content"][0]["text"]
+        assert UNKNOWN.match(words)
+
+
+@pytest.mark.parametrize("identity", ["0" * 32, "x", "../../etc", "ses_" + "A" * 22])
+def test_a_transport_session_cannot_be_chosen(open_server, identity):
+    user = open_server.user()
+    user.transport_session = identity
+    assert user.request("tools/call", {"name": "read_artifact", "arguments": {}}).status_code == 404
+
+
+@pytest.mark.parametrize("version", ["2025-11-25", "2024-11-05", None])
+def test_no_call_is_served_without_a_handshake_in_the_handshake_era(open_server, version):
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "read_artifact", "arguments": {}}}
+    answer = open_server.user().post(call, mcp_protocol_version=version)
+    assert answer.status_code == 400
+
+
+def test_the_handle_of_a_transport_session_is_not_its_id(open_server):
+    user = open_server.user().handshake()
+    handle = handle_of(user.done("directory_tree"))
+    assert user.transport_session not in handle
+    assert UNKNOWN.match(user.refused("read_artifact", session=user.transport_session))
+
+
+@pytest.mark.parametrize("era", ["handshake", "modern"])
+def test_resources_are_read_by_their_owner_only(two, era):
+    running, ann, bob = two
+    owner, thief = (of_era(running.user(token), era) for token in (ann, bob))
+    uri = owner.done("read_file", path="secret.txt")["path"]
+    read = owner.request if era == "handshake" else owner.modern
+    assert told(read("resources/read", {"uri": uri}))["result"]["contents"][0]["text"].startswith(SECRET)
+    steal = thief.request if era == "handshake" else thief.modern
+    for address in (uri, f"artifact://{GUESSED}/a1", uri.replace("/a1", "%2Fa1")):
+        answer = steal("resources/read", {"uri": address})
+        assert SECRET not in answer.text
+        assert "there is no such artifact" in answer.text
+
+
+def test_no_refusal_comes_before_the_time_that_all_of_them_take(two):
+    running, ann, bob = two
+    theirs = handle_of(running.user(ann).done("directory_tree"))
+    user = running.user(bob)
+    for handle in (theirs, GUESSED, "no handle"):
+        for _ in range(5):
+            started = time.perf_counter()
+            user.refused("read_artifact", session=handle)
+            assert time.perf_counter() - started >= 0.01
+
+
+def test_sessions_outlive_the_server(root, tmp_path):
+    with served(root=root, data=tmp_path) as first:
+        token = first.token
+        old, new = first.user(token).handshake(), first.user(token)
+        references = [user.done("read_file", path="note.txt")["artifact"] for user in (old, new)]
+        first.end()
+    with served(root=root, data=tmp_path) as second:
+        assert second.token == token
+        for reference in references:
+            for user in (second.user(token), second.user(token).handshake()):
+                assert user.done("read_artifact", artifact=reference)["preview"].startswith("the note")
+        gone = second.user(token)
+        gone.transport_session = old.transport_session
+        assert gone.request("tools/list").status_code == 404
+
+
+def test_the_end_of_a_transport_session_leaves_its_artifacts(open_server):
+    user = open_server.user().handshake()
+    reference = user.done("read_file", path="note.txt")["artifact"]
+    assert user.http.delete(open_server.url, headers=user.routing()).status_code == 200
+    assert user.request("tools/list").status_code == 404
+    assert open_server.user().done("read_artifact", artifact=reference)["preview"].startswith("the note")
+
+
+def test_a_session_is_deleted_by_its_owner_and_nobody_else(two):
+    running, ann, bob = two
+    owner, thief = running.user(ann), running.user(bob)
+    reply = owner.done("read_file", path="secret.txt")
+    handle = handle_of(reply)
+
+    def delete(user, named):
+        return user.http.delete(f"{running.base}/session", headers={"bursar-session": named})
+
+    answers = [delete(thief, handle), delete(thief, GUESSED), delete(thief, "x"), delete(thief, "")]
+    assert {(answer.status_code, answer.text) for answer in answers} == {(404, answers[0].text)}
+    assert httpx2.delete(f"{running.base}/session", headers={"bursar-session": handle}).status_code == 401
+    assert owner.done("read_artifact", artifact=reply["artifact"])["preview"].startswith(SECRET)
+    assert delete(owner, handle).status_code == 204
+    assert UNKNOWN.match(owner.refused("read_artifact", artifact=reply["artifact"]))
+    assert UNKNOWN.match(owner.refused("directory_tree", session=handle))
+    assert delete(owner, handle).status_code == 404
+
+
+def test_a_deleted_session_of_a_transport_begins_anew_and_empty(open_server):
+    user = open_server.user().handshake()
+    handle = handle_of(user.done("directory_tree"))
+    user.http.delete(f"{open_server.base}/session", headers={"bursar-session": handle})
+    assert user.done("read_artifact")["artifacts"] == 0
+
+
+def test_more_sessions_than_are_kept_open_all_stay_usable(open_server):
+    user = open_server.user()
+    references = [user.done("read_file", path="note.txt")["artifact"] for _ in range(230)]
+    assert len(set(references)) == 230
+    for reference in references[::23]:
+        assert user.done("read_artifact", artifact=reference)["preview"].startswith("the note")
+
+
+def test_no_handle_and_no_token_is_written_into_the_log(root, tmp_path):
+    with served(root=root, data=tmp_path) as running:
+        token = running.token
+        old, new = running.user(token).handshake(), running.user(token)
+        replies = [user.done("read_file", path="note.txt") for user in (old, new)]
+        new.refused("read_artifact", artifact=replies[0]["artifact"] + "0")
+        new.refused("read_artifact", session=GUESSED)
+        old.request("resources/read", {"uri": replies[0]["path"]})
+        httpx2.post(running.url, headers={"authorization": f"Bearer {token}x"}, json={})
+        stranger = running.user(token)
+        stranger.transport_session = old.transport_session[:-1]
+        stranger.request("tools/list")
+        log = running.errors()
+    for hidden in (token, old.transport_session, GUESSED, *map(handle_of, replies)):
+        assert hidden not in log
+
+
+def test_the_path_of_a_reply_given_to_read_file_leads_to_the_right_tool(open_server):
+    user = open_server.user()
+    path = user.done("read_file", path="note.txt")["path"]
+    assert f'read_artifact(artifact="{path}")' in user.refused("read_file", path=path)

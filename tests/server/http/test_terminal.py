@@ -1,0 +1,47 @@
+"""The terminal over HTTP: only where its commands are kept away from the sessions of others."""
+
+import anyio
+import pytest
+from bursar.guard.commands import Commands
+from bursar.guard.sandbox.policy import Isolation
+from bursar.guard.sandbox.sandbox import Closed
+from bursar.server.config import Settings
+from bursar.server.house import house
+from bursar.server.http.serve import http_callers, withhold
+from over_http import served, told
+
+
+@pytest.mark.parametrize("mode", ["off", "unsafe"])
+def test_it_is_switched_off_and_forced_on_for_every_client(root, tmp_path, mode):
+    with served("--no-auth", "--terminal", mode, root=root, data=tmp_path) as running:
+        users = [running.user().modern, running.user().handshake().request]
+        offered = [{tool["name"] for tool in told(user("tools/list"))["result"]["tools"]} for user in users]
+        assert ["terminal" in names for names in offered] == [mode == "unsafe"] * 2
+
+
+def test_it_is_not_offered_where_nothing_keeps_commands_in(root, tmp_path):
+    async def start():
+        async with house(Settings(root=(root,), data_dir=tmp_path), http_callers) as dispatcher:
+            assert "terminal" in dispatcher.tools
+            broken = Isolation("off", reason="no kernel keeps them in", cure="Get another kernel")
+            dispatcher.commands = Commands(sandbox=Closed(broken))
+            return await withhold(dispatcher), set(dispatcher.tools)
+
+    why, offered = anyio.run(start)
+    assert why == "no kernel keeps them in. Get another kernel"
+    assert "terminal" not in offered
+    assert "read_artifact" in offered
+
+
+def test_its_commands_reach_neither_the_servers_secrets_nor_the_session_of_another(two):
+    running, ann, bob = two
+    owner, other = running.user(ann), running.user(bob)
+    reply = owner.done("read_file", path="note.txt")
+    content = next(place for place in running.data.rglob("a1-*") if place.read_text() == "the note\n")
+    for place in (content, running.data / "bursar" / ".server" / "key", content.parent / "owner.json"):
+        seen = other.done("terminal", command=f"cat {place}; head -c 100 /proc/$PPID/environ")
+        assert "the note" not in seen["preview"]
+        assert seen["exit_code"] != 0
+    assert seen["isolation"] == "kernel"
+    read = owner.done("terminal", session=reply["artifact"].partition("/")[0], command=f"cat {content}")
+    assert read["preview"] == "the note\n"
