@@ -10,6 +10,8 @@ from ..budget.clean import clean
 from ..errors import BursarError
 from ..tools.base import Tool, ToolArgs
 
+_SHOWN_MAX_CHARACTERS = 80
+
 
 def checked(tool: Tool[Any], given: Mapping[str, Any]) -> ToolArgs:
     """Return the arguments of a call as the tool declares them.
@@ -30,10 +32,18 @@ def _told(tool: Tool[Any], error: ValidationError) -> BursarError:
     takes = f"{tool.name} takes {', '.join(taken)}"
     if fault["type"] == "extra_forbidden":
         close = get_close_matches(name, taken, 1)
-        meant = f"Use {close[0]!r}; " if close else ""
+        meant = f"Use {close[0]!r}; " if close else "Leave it out; "
         return BursarError("bad_argument", f"{tool.name} has no argument {name!r}", meant + takes)
     if fault["type"] == "missing":
         return BursarError("bad_argument", f"{tool.name} needs {name!r}", f"Give it; {takes}")
     wrong = fault["msg"][0].lower() + fault["msg"][1:]
-    got = clean(repr(fault["input"]), 80)
-    return BursarError("bad_argument", f"{name!r}: {wrong}, got {got}" if name else wrong, takes)
+    got = _shown(fault["input"])
+    return BursarError("bad_argument", f"{name!r}: {wrong}, got {got}" if name else wrong, f"Give what fits; {takes}")
+
+
+def _shown(value: object) -> str:
+    """Write a value in short; some cannot be written: lists that are too deep, numbers that are too long."""
+    try:
+        return clean(repr(value), _SHOWN_MAX_CHARACTERS)
+    except (RecursionError, ValueError):
+        return f"a {type(value).__name__} that is too large to be shown"

@@ -19,9 +19,13 @@ An MCP server whose tools never flood a model's context: each answers with one s
 JSON reply, and keeps the full content where `read_artifact` finds it.
 
   bursar                                   serve an MCP client on standard input and output
+  bursar serve --http [HOST:PORT]          serve many MCP clients over HTTP
   bursar call TOOL [NAME=TEXT | NAME:=JSON ...]
                                            run one tool and print the reply a model would get
+  bursar token NAME >> FILE                make a token for an HTTP client: its hash goes into the file
+                                           for --auth-tokens, the token itself is shown once
   bursar tools                             list the tools, their arguments and what they cost
+  bursar doctor                            try how well commands are kept in, and say what is missing
 
   bursar call terminal command='seq 1 200000'
 """
@@ -42,10 +46,17 @@ def main(words: Sequence[str] | None = None) -> None:
         settings = Settings.load({name: parse(name, texts, _option(name)) for name, texts in given.items()})
         if action == "call":
             raise SystemExit(_call(settings, rest))
+        if action == "token":
+            _token(rest)
+            return
         if rest:
             raise BursarError("bad_command_line", f"`bursar {action}` takes no {rest[0]!r}", "See `bursar --help`")
+        if action == "doctor":
+            raise SystemExit(_doctor(settings))
         if action == "tools":
             _list_tools()
+        elif settings.http:
+            _serve_http(settings)
         else:
             _serve(settings)
     except BursarError as error:
@@ -65,20 +76,25 @@ def main(words: Sequence[str] | None = None) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="bursar",
-        usage="bursar [serve | call TOOL NAME=TEXT ... | tools] [settings]",
+        usage="bursar [serve | call TOOL NAME=TEXT ... | token NAME | tools | doctor] [settings]",
         description=_DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     parser.add_argument(
-        "action", nargs="?", choices=["serve", "call", "tools"], default="serve", help=argparse.SUPPRESS
+        "action",
+        nargs="?",
+        choices=["serve", "call", "token", "tools", "doctor"],
+        default="serve",
+        help=argparse.SUPPRESS,
     )
     parser.add_argument("words", nargs="*", help=argparse.SUPPRESS)
     parser.add_argument("--version", action="version", version=f"bursar {__version__}")
     settings = parser.add_argument_group("settings", "each also an environment variable, such as BURSAR_DATA_DIR")
     for setting in fields(Settings):
         text = f"{setting.metadata['help']} (default: {default_of(setting.name)})".replace("%", "%%")
-        switch: dict[str, Any] = {"nargs": "?", "const": "true"} if setting.type is bool else {}
+        alone = "true" if setting.type is bool else setting.metadata["alone"]
+        switch: dict[str, Any] = {"nargs": "?", "const": alone} if alone else {}
         settings.add_argument(
             _option(setting.name),
             action="append",
@@ -106,6 +122,10 @@ def _serve(settings: Settings) -> None:
         )
     # Nothing that start-up allocates is ever garbage: collecting in between is 10 to 20 % of its time.
     gc.disable()
+    from .confinement import begin_early
+
+    begin_early(settings)
+    _hide_memory()
     from .stdio import serve_stdio
 
     gc.freeze()
@@ -113,9 +133,31 @@ def _serve(settings: Settings) -> None:
     serve_stdio(settings)
 
 
+def _serve_http(settings: Settings) -> None:
+    _hide_memory()
+    from .http.serve import serve_http
+
+    serve_http(settings)
+
+
+def _token(words: Sequence[str]) -> None:
+    if len(words) != 1:
+        raise BursarError("bad_command_line", "`bursar token` takes one name", "Name whom the token is for")
+    from .http.tokens import fresh_token
+
+    token, line = fresh_token(words[0])
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+    sys.stderr.write(f"the token of {words[0]}, shown this once: {token}\n")
+
+
 def _call(settings: Settings, words: Sequence[str]) -> int:
     if not words:
         raise BursarError("bad_command_line", "`bursar call` names no tool", "`bursar tools` lists them")
+    from .confinement import begin_early
+
+    begin_early(settings)
+    _hide_memory()
     from .once import call_once
 
     return call_once(settings, words[0], dict(_argument(word) for word in words[1:]))
@@ -135,6 +177,19 @@ def _argument(word: str) -> tuple[str, object]:
         raise BursarError(
             "bad_command_line", f"{word!r} is not NAME:=JSON: {error}", "Quote texts: name:='\"text\"'"
         ) from None
+
+
+def _hide_memory() -> None:
+    if sys.platform == "linux":
+        from ..guard.zygote.capabilities import hide_memory
+
+        hide_memory()
+
+
+def _doctor(settings: Settings) -> int:
+    from .doctor import doctor
+
+    return doctor(settings)
 
 
 def _list_tools() -> None:

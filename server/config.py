@@ -5,14 +5,22 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, cast, get_args
 
+from ..artifacts.limits import Redaction
 from ..errors import BursarError
 
 
-def _told(text: str, metavar: str = "", default: str = "") -> dict[str, str]:
-    """Describe a setting for `bursar --help`, its default in words where the value does not say it."""
-    return {"help": text, "metavar": metavar, "default": default}
+def _told(text: str, metavar: str = "", default: str = "", alone: str = "") -> dict[str, str]:
+    """Describe a setting for `bursar --help`.
+
+    Args:
+        text: what it does.
+        metavar: what its value is called; empty for a switch.
+        default: the default in words, where the value does not say it.
+        alone: the value that the bare option stands for, if it may stand without one.
+    """
+    return {"help": text, "metavar": metavar, "default": default, "alone": alone}
 
 
 def default_data_dir() -> Path:
@@ -29,7 +37,8 @@ class Settings:
     """How one server behaves; fixed at its start, changed by no tool.
 
     Each field is an option of the command line (`--reply-bytes 4096`) and an environment variable
-    (`BURSAR_REPLY_BYTES=4096`); the option wins. What an option may repeat, a variable separates as PATH does.
+    (`BURSAR_REPLY_BYTES=4096`); the option wins. What an option may repeat, a variable lists: directories separated as
+    in PATH, anything else by commas.
     """
 
     root: tuple[Path, ...] = field(
@@ -43,6 +52,39 @@ class Settings:
     session: str = field(default="", metadata=_told("go on with an earlier session, named by its handle", "HANDLE"))
     pass_env: tuple[str, ...] = field(
         default=(), metadata=_told("an environment variable that commands get to see; repeat for more", "NAME")
+    )
+    terminal: str = field(
+        default="sandboxed",
+        metadata=_told(
+            "run commands sandboxed, unsafe (they can do what you can) or not at all (off)", "MODE", "sandboxed"
+        ),
+    )
+    terminal_net: str = field(
+        default="on", metadata=_told("whether sandboxed commands have a network: on or off", "on|off", "on")
+    )
+    terminal_write: tuple[Path, ...] = field(
+        default=(), metadata=_told("a directory beside the roots that commands may write; repeat for more", "DIR")
+    )
+    terminal_unix_sockets: bool = field(
+        default=False,
+        metadata=_told(
+            "let commands use local sockets: databases and agents, but container engines and the desktop too"
+        ),
+    )
+    require_isolation: str = field(
+        default="", metadata=_told("refuse to start unless commands are kept in this well", "kernel")
+    )
+    command_cpu_s: float = field(
+        default=0.0,
+        metadata=_told("a command that computes for more seconds is ended, all its processes together", "S", "any"),
+    )
+    command_memory_bytes: int = field(
+        default=0,
+        metadata=_told("one that uses more memory, all its processes together", "N", "three quarters of the machine's"),
+    )
+    command_processes: int = field(default=1024, metadata=_told("one that runs more processes at a time; 0: any", "N"))
+    command_file_bytes: int = field(
+        default=16 * 1024**3, metadata=_told("one that writes a larger file; 0: any size", "N")
     )
     allow_net: tuple[str, ...] = field(
         default=(),
@@ -71,8 +113,72 @@ class Settings:
     quota_bytes: int = field(
         default=10 * 1024**3, metadata=_told("bytes of all artifacts together; the oldest idle sessions go first", "N")
     )
+    session_quota_bytes: int = field(
+        default=10 * 1024**3, metadata=_told("bytes of one session's artifacts; what would go beyond is refused", "N")
+    )
+    principal_quota_bytes: int = field(
+        default=0, metadata=_told("bytes of all sessions of one principal over HTTP; 0: as many as all together", "N")
+    )
+    redact: str = field(
+        default="off",
+        metadata=_told(
+            "blank known credentials: off, shown (in replies; the artifact keeps them) or stored (there too)",
+            "WHERE",
+            "off",
+        ),
+    )
     fsync: bool = field(
         default=False, metadata=_told("force every artifact to the disk before answering: safe from a power cut too")
+    )
+    http: str = field(
+        default="",
+        metadata=_told(
+            "serve over HTTP, here or at 127.0.0.1:8756, not on standard input", "HOST:PORT", alone="127.0.0.1:8756"
+        ),
+    )
+    no_auth: bool = field(default=False, metadata=_told("ask HTTP clients for no token; on loopback only"))
+    auth_tokens: str = field(
+        default="", metadata=_told("accept the HTTP tokens whose hashes this file lists; see `bursar token`", "FILE")
+    )
+    auth_issuer: str = field(
+        default="", metadata=_told("accept HTTP tokens (JWT) of this OAuth authorization server", "URL")
+    )
+    auth_audience: str = field(
+        default="", metadata=_told("the public address of this server, which those tokens must be made out for", "URL")
+    )
+    auth_jwks: str = field(
+        default="", metadata=_told("where the issuer's keys are", "URL", "as the issuer's metadata say")
+    )
+    auth_scopes: tuple[str, ...] = field(
+        default=(), metadata=_told("a scope that those tokens must have; repeat for more", "NAME")
+    )
+    allow_host: tuple[str, ...] = field(
+        default=(), metadata=_told("a name, with its port, that HTTP clients call this server by", "HOST:PORT")
+    )
+    allow_origin: tuple[str, ...] = field(
+        default=(), metadata=_told("a web origin whose pages may call this server over HTTP", "ORIGIN")
+    )
+    workers: int = field(default=1, metadata=_told("server processes that share the HTTP address", "N"))
+    max_calls: int = field(default=256, metadata=_told("calls over HTTP that run at a time, in each process", "N"))
+    max_calls_per_principal: int = field(default=128, metadata=_told("those of one principal", "N"))
+    max_calls_per_session: int = field(default=16, metadata=_told("those of one session", "N"))
+    requests_per_minute: int = field(
+        default=6000,
+        metadata=_told("HTTP requests of one principal, or without tokens of one address; 0: any number", "N"),
+    )
+    max_body_bytes: int = field(default=4 * 1024**2, metadata=_told("largest HTTP request", "N"))
+    request_timeout_s: float = field(
+        default=30.0,
+        metadata=_told("the headers of an HTTP request, and its body, must come within so many seconds", "S"),
+    )
+    max_connections: int = field(default=2000, metadata=_told("HTTP connections open at a time, in each process", "N"))
+    max_sessions: int = field(
+        default=2000, metadata=_told("HTTP sessions of handshake protocols open at a time, in each process", "N")
+    )
+    max_sessions_per_principal: int = field(default=500, metadata=_told("those of one principal", "N"))
+    metrics: bool = field(default=False, metadata=_told("tell Prometheus about the server at /metrics, over HTTP"))
+    otel: bool = field(
+        default=False, metadata=_told("send OpenTelemetry spans where the OTEL_* variables say, over HTTP")
     )
 
     @classmethod
@@ -88,7 +194,7 @@ class Settings:
             if setting.name in given:
                 values[setting.name] = given[setting.name]
             elif text := environment.get(variable):
-                values[setting.name] = parse(setting.name, text.split(os.pathsep), variable)
+                values[setting.name] = parse(setting.name, _listed(setting.name, text), variable)
         settings = cls(**values)
         settings.check()
         return settings
@@ -104,12 +210,29 @@ class Settings:
         for root in self.root:
             if not root.is_dir():
                 raise BursarError("bad_setting", f"--root {root} is not a directory", "Name a directory that exists")
+        for name, choices in _CHOICES.items():
+            if (value := getattr(self, name)) not in choices:
+                option = f"--{name.replace('_', '-')}"
+                fix = f"Use {' or '.join(filter(None, choices))}"
+                raise BursarError("bad_setting", f"{option} cannot be {value!r}", fix)
+        for directory in self.terminal_write:
+            if not directory.is_dir():
+                fix = "Name a directory that exists"
+                raise BursarError("bad_setting", f"--terminal-write {directory} is not a directory", fix)
         for name, least in _LEAST.items():
             value = getattr(self, name)
             if not value >= least:  # not a number is not at least anything
                 option = f"--{name.replace('_', '-')}"
                 raise BursarError("bad_setting", f"{option} cannot be {value:g}", f"Use at least {least:g}")
 
+
+_CHOICES: dict[str, tuple[str, ...]] = {
+    "redact": get_args(Redaction),
+    "terminal": ("sandboxed", "unsafe", "off"),
+    "terminal_net": ("on", "off"),
+    "require_isolation": ("", "kernel"),
+}
+"""What a setting with a few values may be."""
 
 _LEAST: dict[str, float] = {
     "reply_bytes": 1024,
@@ -119,10 +242,34 @@ _LEAST: dict[str, float] = {
     "patience_s": 0,
     "capture_bytes": 1,
     "copy_bytes": 0,
+    "command_cpu_s": 0,
+    "command_memory_bytes": 0,
+    "command_processes": 0,
+    "command_file_bytes": 0,
     "idle_days": 0,
     "quota_bytes": 1,
+    "session_quota_bytes": 1,
+    "principal_quota_bytes": 0,
+    "workers": 1,
+    "max_calls": 1,
+    "max_calls_per_principal": 1,
+    "max_calls_per_session": 1,
+    "requests_per_minute": 0,
+    "max_body_bytes": 65_536,
+    "request_timeout_s": 1,
+    "max_connections": 2,
+    "max_sessions": 1,
+    "max_sessions_per_principal": 1,
 }
 """The smallest values that make sense: below the first two no reply can say what it must."""
+
+
+def _listed(name: str, text: str) -> list[str]:
+    """Return the texts that a variable gives for a setting."""
+    kind = Settings.__dataclass_fields__[name].type
+    if kind == tuple[Path, ...]:
+        return text.split(os.pathsep)
+    return [part.strip() for part in text.split(",")] if kind == tuple[str, ...] else [text]
 
 
 def default_of(name: str) -> str:

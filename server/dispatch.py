@@ -1,9 +1,10 @@
 """The choke point: every call of a tool goes in here, and whatever becomes of it leaves as one small reply."""
 
 import time
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Generator, Mapping
+from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Literal
 
 import anyio
@@ -24,7 +25,9 @@ from . import log
 from .arguments import checked
 from .callers import Callers, Client
 from .config import Settings
-from .draft import SAME_MIN_BYTES, draft_of
+from .draft import SAME_MIN_BYTES, draft_of, fitted, is_partial
+from .evenly import even_refusals
+from .progress import reported
 from .recent import Recent
 
 _GRACE = 1.1
@@ -63,8 +66,19 @@ class Answer:
 
 
 @dataclass
-class _Account:
-    """What the log says of one call."""
+class Account:
+    """What the log, the metrics and the traces say of one call.
+
+    Attributes:
+        tool: its name.
+        client: what the client calls itself.
+        session: name of the session's directory.
+        ended: `ok`, the code of the error it was answered with, or `cancelled`.
+        artifact: the file its output is kept in; empty if it stored none.
+        content_bytes: size of that output.
+        reply_bytes: size of the reply, as UTF-8.
+        truncated: the reply shows a part.
+    """
 
     tool: str
     client: str
@@ -76,7 +90,20 @@ class _Account:
     truncated: bool = False
 
     def close(self, took_s: float) -> None:
+        """Write it into the log."""
         log.event("call", **vars(self), took_ms=round(took_s * 1000, 1))
+
+
+Turn = Callable[[Account, Client], AbstractAsyncContextManager[None]]
+"""Keeps a place among the running calls for one whose tool and session are known; may refuse it, as `busy` for one."""
+
+Observer = Callable[[Account, float], None]
+"""Is told of each call that has ended, and how many seconds it took; raises nothing."""
+
+
+def _at_once(_account: Account, _client: Client) -> AbstractAsyncContextManager[None]:
+    """Let every call run: one process's client shares with nobody."""
+    return nullcontext()
 
 
 @dataclass(eq=False)
@@ -106,6 +133,8 @@ class Dispatcher:
     net: Net
     workers: Workers
     settings: Settings
+    turn: Turn = _at_once
+    observers: list[Observer] = field(default_factory=list[Observer])
     _flights: dict[str, list[_Flight]] = field(default_factory=dict[str, list[_Flight]])
     _shown: Recent = field(default_factory=Recent)
     _readings: Recent = field(default_factory=Recent)
@@ -117,18 +146,27 @@ class Dispatcher:
             ceiling = replace(ceiling, patience_s=self.settings.patience_s)
         return Client(name, ceiling)
 
-    async def answer(self, name: str, arguments: Mapping[str, Any], client: Client) -> Answer:
-        """Call a tool and reply within the client's ceiling, whatever happens; only cancellation gets no reply."""
+    async def answer(self, tool: str | Tool[Any], arguments: Mapping[str, Any], client: Client) -> Answer:
+        """Call a tool and reply within the client's ceiling, whatever happens; only cancellation gets no reply.
+
+        Args:
+            tool: the name of one that is offered, or one that is not.
+            arguments: as the client gave them.
+            client: who calls.
+        """
         started = time.monotonic()
-        account = _Account(name, client.name)
+        name = tool if isinstance(tool, str) else tool.name
+        account = Account(name, client.name)
         try:
-            answer = await self._in_session(name, arguments, client, account)
+            async with even_refusals():
+                answer = await self._in_session(tool, arguments, client, account)
         except BursarError as error:
             account.ended = error.code
-            answer = Answer(reply.error_line(error.code, error.message, error.fix, client.ceiling), is_error=True)
+            line = reply.error_line(error.code, error.message, error.fix, client.ceiling)
+            answer = Answer(self._without_credentials(line), is_error=True)
         except anyio.get_cancelled_exc_class():
             account.ended = "cancelled"
-            account.close(time.monotonic() - started)
+            self._close(account, time.monotonic() - started)
             raise
         except BaseException as error:  # noqa: BLE001 - SystemExit or a library's panic must not end the server
             account.ended = "internal_error"
@@ -137,23 +175,49 @@ class Dispatcher:
             fix = "Try another way; the server's standard error has the details"
             answer = Answer(reply.error_line("internal_error", what, fix, client.ceiling), is_error=True)
         account.reply_bytes = len(answer.text.encode())
-        account.close(time.monotonic() - started)
+        self._close(account, time.monotonic() - started)
         return answer
 
-    async def _in_session(self, name: str, arguments: Mapping[str, Any], client: Client, account: _Account) -> Answer:
-        if name not in self.tools:
-            raise BursarError("unknown_tool", f"there is no tool {name!r}", f"Use one of {', '.join(self.tools)}")
+    def _close(self, account: Account, took_s: float) -> None:
+        account.close(took_s)
+        for observer in self.observers:
+            observer(account, took_s)
+
+    async def _in_session(
+        self, named: str | Tool[Any], arguments: Mapping[str, Any], client: Client, account: Account
+    ) -> Answer:
+        tool = self.tools.get(named) if isinstance(named, str) else named
+        if tool is None:
+            raise BursarError("unknown_tool", f"there is no tool {named!r}", f"Use one of {', '.join(self.tools)}")
         session = self.callers.session(arguments, client)
         account.session = session.directory.name
         own = {key: value for key, value in arguments.items() if key != "session"}
+        with reported(client.progress) as progress:
+            async with self.turn(account, client):
+                return await self._in_turn(tool, own, session, replace(client, progress=progress), account)
+
+    async def _in_turn(
+        self, tool: Tool[Any], own: Mapping[str, Any], session: Session, client: Client, account: Account
+    ) -> Answer:
         with self._aloft(session) as flight:
-            call = self._call(self.tools[name], args := checked(self.tools[name], own), session, client)
-            outcome = await self._outcome(self.tools[name], args, call)
+            call = self._call(tool, args := checked(tool, own), session, client)
+            outcome = await self._outcome(tool, args, call)
             if _length(outcome) > _SHARED_BYTES:
                 await flight.settle()
             share = max(self.settings.parallel_tokens // flight.company, reply.PART_MIN_TOKENS)
             ceiling = replace(client.ceiling, tokens=min(client.ceiling.tokens, share))
             return await self._reply(outcome, call, ceiling, account)
+
+    @property
+    def _redacts(self) -> bool:
+        return self.settings.redact != "off"
+
+    def _without_credentials(self, line: str) -> str:
+        if not self._redacts:
+            return line
+        from ..budget.redact import redacted
+
+        return redacted(line)[0]
 
     @contextmanager
     def _aloft(self, session: Session) -> Generator[_Flight]:
@@ -172,7 +236,7 @@ class Dispatcher:
     def _call(self, tool: Tool[Any], args: Any, session: Session, client: Client) -> Call:  # noqa: ANN401 - as the tool has it
         return Call(
             tool=tool.name,
-            did=clean(tool.did(args)),
+            did=self._without_credentials(clean(tool.did(args))),
             session=session,
             workspace=self.workspace.opening(session.directory),
             commands=self.commands,
@@ -205,21 +269,23 @@ class Dispatcher:
         fix = "Ask for a smaller stretch (lines=, bytes=, a subdirectory), or have the server started with --patience-s"
         raise BursarError("timeout", what, fix)
 
-    async def _reply(self, outcome: Outcome, call: Call, ceiling: Ceiling, account: _Account) -> Answer:
+    async def _reply(self, outcome: Outcome, call: Call, ceiling: Ceiling, account: Account) -> Answer:
         seen: set[str] = set()
         if isinstance(outcome, Reading):
             told: Outcome = self._advised(outcome)
+        elif outcome.afresh:
+            told = outcome
         else:
             told = self._recognised(outcome, call, seen)
-        draft = draft_of(told, call, self.settings.preview_tokens, seen)
-        account.artifact = str(draft.entries.get("path", ""))
+        draft = draft_of(told, call, self.settings.preview_tokens, seen, by_uri=self.callers.are_remote)
+        account.artifact = _kept_at(told)
         account.content_bytes = int(draft.size.get("bytes", 0))
         if isinstance(told, Reading) or account.content_bytes <= _INLINE_BYTES:
-            text = reply.fit(draft, ceiling)
+            text = fitted(draft, ceiling, redacts=self._redacts)
         else:
-            text = await anyio.to_thread.run_sync(reply.fit, draft, ceiling)
-        account.truncated = '"incomplete":' in text
-        if isinstance(told, Done):
+            text = await anyio.to_thread.run_sync(partial(fitted, draft, ceiling, redacts=self._redacts))
+        account.truncated = is_partial(text)
+        if isinstance(told, Done) and not told.afresh:
             self._remember(told)
         picture = told.picture if isinstance(told, Done) else None
         return Answer(text, picture=picture if picture and len(picture.data) <= _PICTURE_MAX_BYTES else None)
@@ -255,6 +321,11 @@ class Dispatcher:
             return reading
         advice = f"read {times} times now, unchanged; grep finds what you look for"
         return replace(reading, facts={**reading.facts, "note": advice})
+
+
+def _kept_at(outcome: Outcome) -> str:
+    """Return where the output of a call is kept, for the log; a reference would tell its session's handle."""
+    return outcome.output.path if isinstance(outcome, Done) and isinstance(outcome.output, Artifact) else ""
 
 
 def _length(outcome: Outcome) -> int:

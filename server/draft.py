@@ -1,12 +1,14 @@
 """From the outcome of a tool to the draft of its reply."""
 
+import json
 from collections.abc import Collection
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 from ..artifacts import Artifact
-from ..budget import tokens
+from ..budget import reply, tokens
+from ..budget.ceilings import Ceiling
 from ..budget.clean import clean
 from ..budget.cut import Allowance
 from ..budget.preview import Hint, Known, Look
@@ -51,7 +53,9 @@ class ContentView:
         return measures | ({"sha256": artifact.sha256[:12]} if artifact.sha256 else {})
 
 
-def draft_of(outcome: Outcome, call: Call, taste_tokens: int, seen: Collection[str] = ()) -> Draft:
+def draft_of(
+    outcome: Outcome, call: Call, taste_tokens: int, seen: Collection[str] = (), *, by_uri: bool = False
+) -> Draft:
     """Draft the reply to a call whose outputs are stored.
 
     Args:
@@ -59,12 +63,38 @@ def draft_of(outcome: Outcome, call: Call, taste_tokens: int, seen: Collection[s
         call: what was called.
         taste_tokens: size of the preview of a content that does not fit whole.
         seen: references of artifacts that the session was shown before; they are only pointed to.
+        by_uri: tell the address of a resource where else the path of the file is told.
     """
     if isinstance(outcome, Reading):
         return _of_reading(outcome, call)
     taste = Allowance(taste_tokens, int(taste_tokens * BYTES_PER_TOKEN))
-    parts = [_of_done(part, "", taste, seen) for part in outcome.parts]
-    return replace(_of_done(outcome, call.did, taste, seen), parts=parts)
+    parts = [_of_done(part, "", taste, seen, by_uri) for part in outcome.parts]
+    return replace(_of_done(outcome, call.did, taste, seen, by_uri), parts=parts)
+
+
+def fitted(draft: Draft, ceiling: Ceiling, *, redacts: bool) -> str:
+    """Serialise a draft within its ceiling; what looks like a credential is replaced, and `redacted` counts it.
+
+    Contents come here without theirs: what is cut in a preview can no longer be recognised. The rest, such as names and
+    titles, is looked at here.
+    """
+    text = reply.fit(draft, ceiling)
+    if not redacts:
+        return text
+    from ..budget import redact
+
+    text = redact.document(text)
+    if count := redact.marks(text):
+        text = redact.document(reply.fit(replace(draft, entries={**draft.entries, "redacted": count}), ceiling))
+    return text
+
+
+def is_partial(text: str) -> bool:
+    """Tell whether a reply shows only a part of a content; what stands in the content itself does not count."""
+    if '"incomplete":' not in text:
+        return False
+    told = json.loads(text)
+    return any("incomplete" in part for part in (told, *told.get("parts", ())))
 
 
 def _of_reading(reading: Reading, call: Call) -> Draft:
@@ -74,12 +104,13 @@ def _of_reading(reading: Reading, call: Call) -> Draft:
     return Draft(entries, reference="" if artifact is None else artifact.ref, view=PageView(reading.page))
 
 
-def _of_done(done: Done, did: str, taste: Allowance, seen: Collection[str]) -> Draft:
+def _of_done(done: Done, did: str, taste: Allowance, seen: Collection[str], by_uri: bool) -> Draft:
     told = facts(({"did": did} if did else {}) | dict(done.facts))
     if not isinstance(done.output, Artifact):
         return Draft(told)
     artifact = done.output
-    entries = {"artifact": artifact.ref, "path": clean(artifact.path, 4096)} | told
+    path = f"artifact://{artifact.ref}" if by_uri else clean(artifact.path, 4096)
+    entries = {"artifact": artifact.ref, "path": path} | told
     if artifact.ref in seen:
         note = {"same_as": f"unchanged since it was shown; see it again: {next_call(artifact.ref, {})}"}
         return Draft(entries | note, artifact.ref, _size(artifact))

@@ -1,23 +1,31 @@
 """Put the rooms of a server together."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from typing import Any, cast
 
 from ..artifacts import Limits, Store
+from ..artifacts.limits import Redaction
 from ..guard.commands import Commands
 from ..guard.commands import Limits as CommandLimits
 from ..guard.net import AllowNet, Net, NetSettings
 from ..guard.paths import Workspace
 from ..guard.workers import Workers
 from ..tools import tools
-from .callers import LocalCallers
+from ..tools.base import Tool
+from . import confinement
+from .callers import Callers, LocalCallers
 from .config import Settings
 from .dispatch import Dispatcher
 
 
 @asynccontextmanager
-async def house(settings: Settings) -> AsyncGenerator[Dispatcher]:
-    """Yield the choke point of a server for one process's client; end what its calls left running behind it.
+async def house(settings: Settings, callers: Callable[[Store], Callers] | None = None) -> AsyncGenerator[Dispatcher]:
+    """Yield the choke point of a server; end what its calls left running behind it.
+
+    Args:
+        settings: how the server behaves.
+        callers: makes what decides whose session a call works in; default: those of one local process.
 
     Raises:
         BursarError: a setting that cannot be followed, such as a data directory that cannot be written.
@@ -25,11 +33,12 @@ async def house(settings: Settings) -> AsyncGenerator[Dispatcher]:
     limits = Limits(
         idle_s=settings.idle_days * 86_400,
         total_bytes=settings.quota_bytes,
-        session_bytes=settings.quota_bytes,
+        session_bytes=min(settings.session_quota_bytes, settings.quota_bytes),
         fsync=settings.fsync,
+        redact=cast("Redaction", settings.redact),
     )
     store = Store(settings.data_dir / "bursar", limits)
-    commands = Commands(settings.pass_env, CommandLimits(output_bytes=settings.capture_bytes))
+    commands = Commands(settings.pass_env, _command_limits(settings), confinement.sandbox(settings))
     net = Net(
         NetSettings(
             allow=AllowNet.parse(settings.allow_net),
@@ -37,11 +46,13 @@ async def house(settings: Settings) -> AsyncGenerator[Dispatcher]:
             obeys_robots=not settings.ignore_robots,
         )
     )
-    workers = Workers()
+    workers = Workers(hidden=[settings.data_dir])
     try:
+        if settings.require_isolation:
+            confinement.require(settings, await commands.isolation())
         yield Dispatcher(
-            tools={tool.name: tool for tool in tools(settings.copy_bytes)},
-            callers=LocalCallers(store, settings.session),
+            tools=_tools(settings),
+            callers=LocalCallers(store, settings.session) if callers is None else callers(store),
             store=store,
             workspace=Workspace(settings.root, closed=[store.root]),
             commands=commands,
@@ -52,3 +63,20 @@ async def house(settings: Settings) -> AsyncGenerator[Dispatcher]:
     finally:
         commands.close()
         workers.close()
+
+
+def _tools(settings: Settings) -> dict[str, Tool[Any]]:
+    offered = {tool.name: tool for tool in tools(settings.copy_bytes)}
+    if settings.terminal == "off":
+        del offered["terminal"]
+    return offered
+
+
+def _command_limits(settings: Settings) -> CommandLimits:
+    return CommandLimits(
+        output_bytes=settings.capture_bytes,
+        cpu_s=settings.command_cpu_s,
+        memory_bytes=confinement.command_memory_bytes(settings),
+        processes=settings.command_processes,
+        file_bytes=settings.command_file_bytes,
+    )

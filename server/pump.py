@@ -36,6 +36,7 @@ FRAME_MAX_BYTES = 64 * 1024 * 1024
 
 _READ_BYTES = 1024 * 1024
 _INBOX_MAX_MESSAGES = 256
+_DIGITS_MAX = 400
 
 _LINGER_S = 2.0
 """How long a client that has closed its end may take to read what was being written to it."""
@@ -133,12 +134,12 @@ class _Inbox(_Stream):
             self._parse_leniently(line)
 
     def _parse_leniently(self, line: bytes) -> None:
-        """Read what the strict parser refuses: a lone surrogate is no reason to leave a call unanswered.
+        """Read what the strict parser refuses: for half a character or a long number no call is left unanswered.
 
         A list is a batch, which protocol 2025-03-26 has; each of its messages is answered on its own.
         """
         try:
-            given = json.loads(line, object_hook=_mend)
+            given = json.loads(line, object_hook=_mend, parse_int=_whole)
         except (ValueError, RecursionError):
             self._reject("not JSON", None)
             return
@@ -238,6 +239,11 @@ class _Outbox(_Stream):
 def _id_of(message: object) -> RequestId | None:
     identity = cast("dict[str, object]", message).get("id") if isinstance(message, dict) else None
     return identity if isinstance(identity, str | int) and not isinstance(identity, bool) else None
+
+
+def _whole(digits: str) -> int | float:
+    """Read a whole number; one that Python would refuse for its length is as good as infinite."""
+    return int(digits) if len(digits) <= _DIGITS_MAX else float(digits)
 
 
 def _mend(mapping: dict[str, object]) -> dict[str, object]:

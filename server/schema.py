@@ -8,16 +8,25 @@ from mcp_types import ToolAnnotations
 
 from ..tools.base import Tool, ToolArgs
 
+_SESSION = {"type": "string", "description": "ses_… of an earlier artifact"}
 
-def described(tool: Tool[Any]) -> ListedTool:
+
+def described(tool: Tool[Any], *, takes_session: bool = False) -> ListedTool:
     """Describe a tool for `tools/list`.
 
     Annotations are truthful: clients run only read-only tools in parallel and without asking.
+
+    Args:
+        tool: what to describe.
+        takes_session: calls may name the session they work in.
     """
+    schema = input_schema(tool.Args)
+    if takes_session:
+        schema["properties"] = {**schema["properties"], "session": _SESSION}
     return ListedTool(
         name=tool.name,
         description=inspect.cleandoc(type(tool).__doc__ or ""),
-        input_schema=input_schema(tool.Args),
+        input_schema=schema,
         annotations=ToolAnnotations(
             read_only_hint=tool.read_only,
             destructive_hint=tool.destructive,

@@ -1,6 +1,5 @@
 """What .gitignore files hide, as git reads them: the nearest file that has a rule for a path decides."""
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -8,6 +7,9 @@ if TYPE_CHECKING:
 
 RULES_BYTES = 256 * 1024
 """Of one .gitignore file; what is beyond is no rule that a person wrote."""
+
+_RULES_MAX, _RULE_MAX_CHARACTERS = 3000, 1000
+"""Beyond either, compiling the rules takes seconds or fails."""
 
 
 class Rules:
@@ -38,26 +40,17 @@ class Rules:
 
 def _spec(text: bytes) -> "GitIgnoreSpec | None":
     lines = text.decode("utf-8", "replace").splitlines()
-    rules = [line for line in lines if line.strip() and not line.startswith("#")]
+    rules = [line for line in lines if line.strip() and not line.startswith("#") and len(line) <= _RULE_MAX_CHARACTERS]
+    return _compiled(rules[:_RULES_MAX]) or _compiled([rule for rule in rules[:_RULES_MAX] if _compiled([rule])])
+
+
+def _compiled(rules: list[str]) -> "GitIgnoreSpec | None":
+    """Compile rules; None if there are none, or one of them is malformed: git skips such rules."""
     if not rules:
         return None
     from pathspec import GitIgnoreSpec
 
     try:
         return GitIgnoreSpec.from_lines(rules)
-    except ValueError:
-        return GitIgnoreSpec.from_lines(_valid(rules))
-
-
-def _valid(rules: Iterable[str]) -> list[str]:
-    """Return the rules that git would not skip as malformed."""
-    from pathspec import GitIgnoreSpec
-
-    valid: list[str] = []
-    for rule in rules:
-        try:
-            GitIgnoreSpec.from_lines([rule])
-        except ValueError:
-            continue
-        valid.append(rule)
-    return valid
+    except Exception:  # noqa: BLE001 - each engine of pathspec raises errors of its own
+        return None

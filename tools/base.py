@@ -95,6 +95,7 @@ class Done:
         parts: outcomes of several items in one call; they share the budget and keep their places.
         picture: an image to show, when the caller asked for one.
         view: the tool's own way of showing the output within an allowance, in place of the preview by kind.
+        afresh: show the output even if the session was shown it before, and do not count this as showing it.
     """
 
     facts: Mapping[str, Fact] = field(default_factory=dict[str, Fact])
@@ -103,6 +104,7 @@ class Done:
     parts: Sequence["Done"] = ()
     picture: Picture | None = None
     view: View | None = None
+    afresh: bool = False
 
 
 @dataclass(frozen=True, slots=True)

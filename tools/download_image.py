@@ -21,9 +21,11 @@ from ..guard.workers import Json
 from .base import Call, Done, Fact, Picture, Tool, ToolArgs
 from .fetched import cache_of
 from .picture_kinds import FORMATS, HEAD_BYTES, sniff
+from .progress import watched
 
 _INSPECT = "bursar.tools.images:inspect"
 _SHOWN_HASH_CHARACTERS = 16
+_MAX_THUMBNAIL_BYTES = 1_000_000
 _DECODING_S = 8.0
 _MARGIN_S, _REPLY_S = 1.5, 0.5
 """Kept of the client's patience when the image is fetched, and when it is checked."""
@@ -77,7 +79,8 @@ class DownloadImage(Tool[DownloadImageArgs]):
         limits = replace(usual, total_s=max(1.0, min(usual.total_s, call.patience_s - _MARGIN_S)))
         cache = cache_of(call.session)
         with call.session.spool("the image") as spool:
-            response = await call.net.fetch(args.url, spool, limits=limits, cache=cache)
+            fetching = call.net.fetch(args.url, spool, limits=limits, cache=cache)
+            response = await watched(fetching, call.progress, lambda: (spool.size, None, "bytes received"))
             if response.source != "network":
                 if (before := _before(response, args, call)) is not None:
                     return await _again(before, args, call)
@@ -164,7 +167,10 @@ class _Job:
 
 async def _inspect(call: Call, wanted: Mapping[str, str], spent_s: float) -> dict[str, Json]:
     within_s = call.patience_s - _REPLY_S - spent_s
-    found = await call.workers.call(_INSPECT, wanted, deadline_s=_DECODING_S, within_s=within_s)
+    written = [path for name, path in wanted.items() if name != "path" and path]
+    found = await call.workers.call(
+        _INSPECT, wanted, reads=[wanted["path"]], writes=written, deadline_s=_DECODING_S, within_s=within_s
+    )
     return cast("dict[str, Json]", found)
 
 
@@ -178,7 +184,9 @@ async def _again(artifact: Artifact, args: DownloadImageArgs, call: Call) -> Don
 
 
 def _thumbnail(found: Mapping[str, Json], small: Spool) -> Picture | None:
-    return Picture(str(found["thumbnail"]), small.read(0, small.size)) if found.get("thumbnail") else None
+    media_type = found.get("thumbnail")
+    fitting = media_type in ("image/png", "image/jpeg") and small.size <= _MAX_THUMBNAIL_BYTES
+    return Picture(str(media_type), small.read(0, small.size)) if fitting else None
 
 
 def _before(response: Response, args: DownloadImageArgs, call: Call) -> Artifact | None:

@@ -24,6 +24,11 @@ _SHOWN_INFO = ("icc_profile", "transparency", "gamma")
 Found = dict[str, Any]
 
 
+def load() -> None:
+    """Load the decoders."""
+    _formats()
+
+
 def inspect(path: str, *, strip_to: str = "", thumbnail_to: str = "", max_pixels: int = MAX_PIXELS) -> Found:
     """Decode the picture in `path` and describe it.
 

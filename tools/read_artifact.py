@@ -14,7 +14,8 @@ from ..artifacts.spans import Span
 from ..budget.page import Page, Piece
 from ..errors import BursarError
 from . import _excerpts
-from .base import Call, Fact, Reading, Tool, ToolArgs
+from .base import Call, Fact, Progress, Reading, Tool, ToolArgs
+from .progress import Counter, watched
 
 _SEEN_MAX = 64
 """Live artifacts of which is known how much was shown."""
@@ -81,17 +82,17 @@ class ReadArtifact(Tool[ReadArtifactArgs]):
 
         wait_s = min(max(args.wait_s, 0), call.patience_s)
         if args.grep is not None:
-            return await _search(_query(args.grep, args.context, unit, span), view, wait_s, call.patience_s)
+            return await _search(_query(args.grep, args.context, unit, span), view, wait_s, call)
         if span is None:
-            return await self._read(view, wait_s)
+            return await self._read(view, wait_s, call.progress)
         return await _read_part(unit, span, view, wait_s, call)
 
-    async def _read(self, view: Callable[[], Artifact], wait_s: float) -> Reading:
+    async def _read(self, view: Callable[[], Artifact], wait_s: float, progress: Progress) -> Reading:
         """Show the beginning; of what is still being written the end, or what is new since it was last waited for."""
         artifact = view()
         seen = self._seen.pop(artifact.ref, None)
         if wait_s:
-            artifact = await _waited(view, wait_s, artifact.size if seen is None else seen)
+            artifact = await _waited(view, wait_s, artifact.size if seen is None else seen, progress)
         if artifact.state == "live":
             while len(self._seen) >= _SEEN_MAX:
                 del self._seen[next(iter(self._seen))]
@@ -125,7 +126,7 @@ def _asked(args: ReadArtifactArgs) -> tuple[str, Span | None]:
 async def _read_part(unit: str, span: Span, view: Callable[[], Artifact], wait_s: float, call: Call) -> Reading:
     """Show a range; one that is not there yet is waited for, and may still not be there when the time is up."""
     began = time.monotonic()
-    artifact = await _reached(view, unit, span.first, wait_s) if wait_s else view()
+    artifact = await _reached(view, unit, span.first, wait_s, call.progress) if wait_s else view()
     about = _state(artifact) | (_about(artifact) if wait_s else {})
     try:
         excerpt = await _excerpts.excerpt(artifact, unit, span, call, began)
@@ -147,25 +148,28 @@ def _query(pattern: str, context: int, unit: str, span: Span | None) -> Query:
     )
 
 
-async def _reached(view: Callable[[], Artifact], unit: str, first: int | None, wait_s: float) -> Artifact:
+async def _reached(
+    view: Callable[[], Artifact], unit: str, first: int | None, wait_s: float, progress: Progress
+) -> Artifact:
     """Wait until a live artifact has a line or byte, or has ended; for its last ones, until it has grown."""
     artifact = view()
     if first is None:
-        return await _waited(view, wait_s, artifact.size)
+        return await _waited(view, wait_s, artifact.size, progress)
     until = time.monotonic() + wait_s
     while artifact.state == "live" and not await anyio.to_thread.run_sync(reader.has, artifact, unit, first):
         left_s = until - time.monotonic()
         if left_s <= 0:
             break
-        artifact = await _waited(view, left_s, artifact.size)
+        artifact = await _waited(view, left_s, artifact.size, progress)
     return artifact
 
 
-async def _waited(view: Callable[[], Artifact], patience_s: float, size: int) -> Artifact:
+async def _waited(view: Callable[[], Artifact], patience_s: float, size: int, progress: Progress) -> Artifact:
     """Wait until a live artifact has no longer `size` bytes, or has ended."""
     artifact = view()
     rest_s = _POLL_MIN_S
     until = time.monotonic() + patience_s
+    await progress(artifact.size, None, "bytes of output")
     while artifact.state == "live" and artifact.size == size and time.monotonic() < until:
         await anyio.sleep(min(rest_s, max(0.0, until - time.monotonic())))
         rest_s = min(_POLL_MAX_S, rest_s * 1.5)
@@ -176,17 +180,24 @@ async def _waited(view: Callable[[], Artifact], patience_s: float, size: int) ->
     return artifact
 
 
-async def _search(query: Query, view: Callable[[], Artifact], wait_s: float, patience_s: float) -> Reading:
+async def _search(query: Query, view: Callable[[], Artifact], wait_s: float, call: Call) -> Reading:
     """Search; in a live artifact again when it has grown, until something is found, it has ended, or time is up."""
     began = time.monotonic()
     while True:
         artifact = view()
-        rest_s = _SEARCH_SHARE * patience_s - (time.monotonic() - began)
-        found = await search.grep(artifact, query, min(search.DEADLINE_S, max(rest_s, _SEARCH_MIN_S)))
+        rest_s = _SEARCH_SHARE * call.patience_s - (time.monotonic() - began)
+        found = await _found(artifact, query, min(search.DEADLINE_S, max(rest_s, _SEARCH_MIN_S)), call.progress)
         left_s = wait_s - (time.monotonic() - began)
         if found.matches != 0 or artifact.state != "live" or left_s <= 0:
             return _matches(found, artifact)
-        await _waited(view, left_s, artifact.size)
+        await _waited(view, left_s, artifact.size, call.progress)
+
+
+async def _found(artifact: Artifact, query: Query, deadline_s: float, progress: Progress) -> Found:
+    if artifact.size <= _excerpts.QUICK_BYTES:
+        return await search.grep(artifact, query, deadline_s)
+    counter = Counter(total=artifact.size)
+    return await watched(search.grep(artifact, query, deadline_s, counter), progress, counter.read("bytes searched"))
 
 
 def _matches(found: Found, artifact: Artifact) -> Reading:

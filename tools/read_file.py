@@ -72,10 +72,13 @@ class ReadFile(Tool[ReadFileArgs]):
         """Read.
 
         Raises:
-            BursarError: a range that is none, or a path that cannot be read.
+            BursarError: a range that is none, or a path that is none or cannot be read.
         """
         if args.lines and args.bytes:
             raise BursarError("bad_argument", "both lines and bytes are given", "Give one of them")
+        if args.path.startswith("artifact://"):
+            read = f'Use read_artifact(artifact="{args.path}")'
+            raise BursarError("not_a_file", "that is the address of an artifact, not a path", read)
         began = time.monotonic()
         unit, text = ("lines", args.lines) if args.lines else ("bytes", args.bytes)
         span = spans.parse(text, unit) if text else None

@@ -1,10 +1,10 @@
 """Fetches web pages: the bytes as received, the readable text as Markdown, and what the page says about itself."""
 
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import ClassVar, Literal, cast
+from typing import ClassVar, Literal
 
 import anyio
 import anyio.to_thread
@@ -17,6 +17,7 @@ from ..guard.net import Failure, Response
 from ..guard.workers import Json
 from .base import Call, Done, Fact, Tool, ToolArgs
 from .fetched import cache_of
+from .progress import Counter, watched
 from .web.kinds import HEAD_BYTES, Kind, kind_of
 from .web.view import PageView, Pointer
 
@@ -38,6 +39,11 @@ _MARGIN_S, _REPLY_S = 1.5, 0.5
 _READ_S, _READ_PDF_S, _READ_PLAIN_S = 8.0, 20.0, 4.0
 _FIRST_SHARE = 0.7
 """Of what is left of the client's patience for the first reading; the rest is for the simple one."""
+
+_TOLD = frozenset(
+    "bad broken byline note date encoding entries found language pages pages_without_text title told_by words "
+    "format width height animated".split()
+)
 
 _AT_THE_SAME_TIME = 6
 _MAX_URLS = 20
@@ -88,7 +94,9 @@ class WebFetch(Tool[WebFetchArgs]):
         """Fetch one address, or several at the same time, each in its place."""
         started = time.monotonic()
         if isinstance(args.url, str):
-            return await _Job(args.url, args.mode, call, started).done()
+            received = Counter()
+            job = _Job(args.url, args.mode, call, started, received)
+            return await watched(job.done(), call.progress, received.read("bytes received"))
         if not args.url or len(args.url) > _MAX_URLS:
             raise BursarError(
                 "bad_argument",
@@ -97,11 +105,12 @@ class WebFetch(Tool[WebFetchArgs]):
             )
         parts: list[Done] = [Done()] * len(args.url)
         limiter = anyio.CapacityLimiter(_AT_THE_SAME_TIME)
+        await call.progress(0, len(parts), "addresses fetched")
 
         async def fetch(place: int, url: str) -> None:
             async with limiter:
                 parts[place] = await _part(_Job(url, args.mode, call, started))
-                await call.progress(sum(bool(part.facts) for part in parts), len(parts), f"fetched {url}")
+                await call.progress(sum(bool(part.facts) for part in parts), len(parts), "addresses fetched")
 
         async with anyio.create_task_group() as tasks:
             for place, url in enumerate(args.url):
@@ -128,6 +137,7 @@ class _Received:
 
     call: Call
     url: str
+    counter: Counter
     content_type: str = ""
     head: bytes = b""
     writer: Writer | None = None
@@ -142,6 +152,7 @@ class _Received:
             kind = kind_of(self.content_type, self.url, data[:HEAD_BYTES])
             self.writer = self.call.output(f"received.{kind.suffix}")
         self.writer.write(data)
+        self.counter.done += len(data)
 
 
 @dataclass(slots=True)
@@ -152,11 +163,12 @@ class _Job:
     mode: Mode
     call: Call
     started: float
+    counter: Counter = field(default_factory=Counter)
 
     async def done(self) -> Done:
         if self._left() < _LEAST_S:
             raise BursarError("not_begun", "the time ran out before its turn", "Fetch it in a call of its own")
-        received = _Received(self.call, self.url)
+        received = _Received(self.call, self.url, self.counter)
         limits = self.call.net.settings.limits
         limits = replace(limits, total_s=max(1.0, min(limits.total_s, self._left())))
         cache = cache_of(self.call.session)
@@ -251,12 +263,22 @@ class _Job:
     ) -> dict[str, Scalar]:
         url, charset = response.final_url, response.charset
         wanted = {"source": raw.path, "target": str(target.path), "url": url, "charset": charset}
-        found = await self._worked(reader, wanted, deadline_s)
-        return cast("dict[str, Scalar]", found)
+        found = await self._worked(reader, wanted, deadline_s, reads=[raw.path], writes=[target.path])
+        return _known(found)
 
-    async def _worked(self, function: str, wanted: Mapping[str, str], deadline_s: float) -> Json:
+    async def _worked(
+        self,
+        function: str,
+        wanted: Mapping[str, str],
+        deadline_s: float,
+        *,
+        reads: Sequence[str],
+        writes: Sequence[Path] = (),
+    ) -> Json:
         within_s = self._left() + _MARGIN_S - _REPLY_S
-        return await self.call.workers.call(function, wanted, deadline_s=deadline_s, within_s=within_s)
+        return await self.call.workers.call(
+            function, wanted, reads=reads, writes=writes, deadline_s=deadline_s, within_s=within_s
+        )
 
     async def _keep(self, target: Spool, raw: Artifact, found: Mapping[str, Scalar]) -> Artifact:
         facts: dict[str, Scalar] = {"source": raw.id}
@@ -288,7 +310,7 @@ class _Job:
 
     async def _picture(self, raw: Artifact) -> dict[str, Fact]:
         try:
-            found = cast("dict[str, Scalar]", await self._worked(_INSPECT, {"path": raw.path}, _READ_S))
+            found = _known(await self._worked(_INSPECT, {"path": raw.path}, _READ_S, reads=[raw.path]))
         except BursarError as error:
             return {"kind": "image", "unreadable": error.code}
         if "bad" in found:
@@ -297,6 +319,12 @@ class _Job:
             name: found[name] for name in ("format", "width", "height", "animated") if found.get(name)
         }
         return {"kind": "image", **told}
+
+
+def _known(found: Json) -> dict[str, Scalar]:
+    """Take from a worker's answer what it may tell: a page that took it over must not speak of other things."""
+    told = found if isinstance(found, dict) else {}
+    return {name: value for name, value in told.items() if name in _TOLD and isinstance(value, Scalar)}
 
 
 def _facts(response: Response) -> dict[str, Fact]:

@@ -2,10 +2,10 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any, ClassVar, Literal, Self, cast
 
 import anyio
@@ -16,13 +16,15 @@ from ..artifacts import Spool
 from ..errors import BursarError
 from ..guard.created import CreatedFile
 from .base import Call, Done, Fact, Tool, ToolArgs
+from .font_places import places
 from .pdf_pictures import PictureFinder
+from .progress import watched
 from .writeback import refuse_truncated
 
 _REFERENCES = "bursar.tools.pdf.work:references"
 _WRITE = "bursar.tools.pdf.work:write"
 _MAX_TEXT_BYTES = 32 << 20
-_LOOK_S = 0.4
+_MAX_LIST_BYTES = 2 * _MAX_TEXT_BYTES
 _LONGEST_S = 180.0
 _MARGIN = 0.1
 """Share of the client's patience that is kept for storing the document and for the reply."""
@@ -125,7 +127,8 @@ class _Job:
     async def made(self) -> dict[str, Any]:
         """Write the document into its spool; return what came of it."""
         if self.has_pictures and not self.args.plain:
-            await self._asked(_REFERENCES, {"source": str(self.text.path), "target": str(self.pictures.path)})
+            wanted = {"source": str(self.text.path), "target": str(self.pictures.path)}
+            await self._asked(_REFERENCES, wanted, reads=[self.text.path], writes=[self.pictures.path])
             references = await anyio.to_thread.run_sync(self._references)
             found = await self.finder.find(references, within_s=self._left_s * _PICTURES)
             await anyio.to_thread.run_sync(self.pictures.path.write_text, json.dumps(found))
@@ -137,45 +140,37 @@ class _Job:
             "options": self.args.model_dump(exclude={"content", "artifact", "path", "overwrite", "allow_markers"}),
             "pictures": str(self.pictures.path),
         }
-        return await self._watched(wanted)
+        copies = [copy for kind, copy in self.finder.found.values() if kind == "path"]
+        reads = [self.text.path, self.pictures.path, *copies, *places()]
+        written = self._asked(_WRITE, wanted, reads=reads, writes=[self.pdf.path, self.listing.path, self.told.path])
+        return cast("dict[str, Any]", await watched(written, self.call.progress, self._far))
 
     def _references(self) -> list[str]:
-        return cast("list[str]", json.loads(self.pictures.path.read_bytes()))
+        try:
+            found: object = json.loads(self.pictures.read(0, _MAX_LIST_BYTES))
+        except (ValueError, RecursionError):
+            found = None
+        if not isinstance(found, list):
+            raise BursarError("worker_failed", "the pictures of the document could not be listed", "Write it in parts")
+        return [name for name in cast("list[object]", found) if isinstance(name, str)]
 
     @property
     def _left_s(self) -> float:
         return max(self.deadline_s - anyio.current_time(), 0.1)
 
-    async def _asked(self, function: str, arguments: Mapping[str, Any]) -> object:
+    async def _asked(
+        self, function: str, arguments: Mapping[str, Any], *, reads: Sequence[Path | str], writes: Sequence[Path]
+    ) -> object:
         within_s = self._left_s
         try:
-            return await self.call.workers.call(function, arguments, deadline_s=within_s)
+            return await self.call.workers.call(function, arguments, reads=reads, writes=writes, deadline_s=within_s)
         except BursarError as error:
             raise _about_document(error, within_s) from error
 
-    async def _watched(self, wanted: Mapping[str, Any]) -> dict[str, Any]:
-        """Run the work and report how far it is."""
-        made: dict[str, Any] = {}
-        refused: BursarError | None = None
-        async with anyio.create_task_group() as group:
-            group.start_soon(self._follow)
-            try:
-                made = cast("dict[str, Any]", await self._asked(_WRITE, wanted))
-            except BursarError as error:
-                refused = error
-            group.cancel_scope.cancel()
-        if refused is not None:
-            raise refused
-        return made
-
-    async def _follow(self) -> None:
-        last = 0
-        while True:
-            await anyio.sleep(_LOOK_S)
-            told = re.match(rb"\s*(\d+)\n", await anyio.to_thread.run_sync(self.told.path.read_bytes))
-            if told is not None and int(told[1]) > last:
-                last = int(told[1])
-                await self.call.progress(last, 1000, "writing the PDF")
+    def _far(self) -> tuple[float, float, str]:
+        """Read how far the work is, which the worker writes down in per mille."""
+        told = re.match(rb"\s*(\d+)\n", self.told.read(0, 16))
+        return int(told[1]) / 10 if told else 0, 100, "% of the PDF written"
 
     async def stored(self, made: Mapping[str, Any]) -> Done:
         """Keep the document as an artifact."""

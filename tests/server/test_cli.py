@@ -3,8 +3,10 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+from bursar.server.config import Settings
 
 
 def bursar(*words, **environment):
@@ -105,3 +107,17 @@ def test_an_output_that_cannot_be_written_is_told_in_one_line(options):
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
     assert "No space left" in done.stderr
+
+
+def test_a_variable_takes_what_its_option_takes():
+    given = {
+        "BURSAR_PROXY": "http://proxy.example:3128",
+        "BURSAR_ALLOW_NET": "127.0.0.1:3000, 10.0.0.0/8:80",
+        "BURSAR_PASS_ENV": "A,B",
+        "BURSAR_ROOT": os.pathsep.join(["/", "/tmp"]),
+    }
+    settings = Settings.load({}, given)
+    assert settings.proxy == "http://proxy.example:3128"
+    assert settings.allow_net == ("127.0.0.1:3000", "10.0.0.0/8:80")
+    assert settings.pass_env == ("A", "B")
+    assert settings.root == (Path("/"), Path("/tmp"))

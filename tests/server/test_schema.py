@@ -3,7 +3,7 @@
 import pytest
 from bursar.budget import tokens
 from bursar.budget.form import dumps
-from bursar.server.app import INSTRUCTIONS
+from bursar.server.instructions import INSTRUCTIONS
 from bursar.server.schema import described
 from bursar.tools import tools
 

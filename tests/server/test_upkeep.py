@@ -21,14 +21,21 @@ def test_a_fault_in_it_is_logged_and_the_rest_goes_on(store, capfd):
     def broken():
         raise ValueError("unforeseen")
 
+    async def unreachable(*functions):
+        raise OSError("no process can be started")
+
     async def main():
         listed = anyio.Event()
         listed.set()
         with anyio.move_on_after(4):
-            await keep_up(SimpleNamespace(commands=SimpleNamespace(warm=broken), store=store), listed)
+            commands = SimpleNamespace(warm=broken, tidy=lambda: None)
+            workers = SimpleNamespace(warm=unreachable)
+            await keep_up(SimpleNamespace(commands=commands, workers=workers, store=store), listed)
 
     anyio.run(main)
-    assert '"what":"commands.warm"' in capfd.readouterr().err
+    told = capfd.readouterr().err
+    assert '"what":"commands.warm"' in told
+    assert '"what":"workers.warm"' in told
     assert (store.root / ".swept").exists()
 
 

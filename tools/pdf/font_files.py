@@ -1,7 +1,7 @@
 """Where fonts come from: packages that bring them, and files that are installed on this machine."""
 
+import ctypes
 import re
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import cast
+from typing import ClassVar, cast
+
+from ..font_places import directories
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ def cjk(locale: str, *, system: bool) -> Iterator[FontFile]:
             yield FontFile("Noto Sans CJK", path=path, index=_CJK_INDEXES[locale])
     if system and sys.platform != "linux":
         for name in _CJK_ELSEWHERE[locale]:
-            for directory in _directories():
+            for directory in directories():
                 if (directory / name).is_file():
                     yield FontFile(Path(name).stem, path=directory / name)
 
@@ -98,14 +100,25 @@ def _rank(file: FontFile) -> tuple[int, int, str]:
     return (1 if _UNWANTED.search(plain) else 0, liking, str(file.path))
 
 
+_FORM = b"%{file}\t%{index}\t%{color}\t%{fontformat}\t%{variable}\t%{fullname[0]}\t%{charset}\n"
+_SHOWN = (b"file", b"index", b"color", b"fontformat", b"variable", b"fullname", b"charset")
+
+
+class _FontSet(ctypes.Structure):
+    _fields_: ClassVar = [
+        ("count", ctypes.c_int),
+        ("room", ctypes.c_int),
+        ("fonts", ctypes.POINTER(ctypes.c_void_p)),
+    ]
+
+
 def _fontconfig() -> list[FontFile] | None:
-    form = "%{file}\t%{index}\t%{color}\t%{fontformat}\t%{variable}\t%{fullname[0]}\t%{charset}\n"
     try:
-        told = subprocess.run(["fc-list", "--format", form], capture_output=True, timeout=10, check=True)
-    except (OSError, subprocess.SubprocessError):
+        told = b"".join(_listed(ctypes.CDLL("libfontconfig.so.1")))
+    except (OSError, AttributeError):
         return None
     files: list[FontFile] = []
-    for line in told.stdout.decode("utf-8", "replace").splitlines():
+    for line in told.decode("utf-8", "replace").splitlines():
         fields = line.split("\t")
         if len(fields) != 7 or fields[2] == "True" or fields[3] not in ("TrueType", "CFF") or fields[4] == "True":
             continue
@@ -113,6 +126,27 @@ def _fontconfig() -> list[FontFile] | None:
         if path.suffix.casefold() in (".ttf", ".otf", ".ttc", ".otc") and int(fields[1]) < 1 << 16:
             files.append(FontFile(fields[5] or path.stem, path=path, index=int(fields[1]), covers=_ranges(fields[6])))
     return files
+
+
+def _listed(library: ctypes.CDLL) -> Iterator[bytes]:
+    """Yield a line for each font as `fc-list` would; no program can be run here."""
+    for name in ("FcPatternCreate", "FcObjectSetCreate", "FcFontList", "FcPatternFormat"):
+        getattr(library, name).restype = ctypes.c_void_p
+    pattern, shown = ctypes.c_void_p(library.FcPatternCreate()), ctypes.c_void_p(library.FcObjectSetCreate())
+    for name in _SHOWN:
+        library.FcObjectSetAdd(shown, name)
+    listed = library.FcFontList(None, pattern, shown)
+    if not listed:
+        return
+    fonts = _FontSet.from_address(listed)
+    for place in range(fonts.count):
+        line = ctypes.c_void_p(library.FcPatternFormat(ctypes.c_void_p(fonts.fonts[place]), _FORM))
+        if line:
+            yield ctypes.string_at(line)
+            library.FcStrFree(line)
+    library.FcFontSetDestroy(ctypes.c_void_p(listed))
+    library.FcObjectSetDestroy(shown)
+    library.FcPatternDestroy(pattern)
 
 
 def _ranges(text: str) -> frozenset[int]:
@@ -123,19 +157,10 @@ def _ranges(text: str) -> frozenset[int]:
     return frozenset(points)
 
 
-def _directories() -> list[Path]:
-    home = Path.home()
-    if sys.platform == "darwin":
-        return [Path("/System/Library/Fonts"), Path("/System/Library/Fonts/Supplemental"), Path("/Library/Fonts")]
-    if sys.platform == "win32":
-        return [Path("C:/Windows/Fonts"), home / "AppData/Local/Microsoft/Windows/Fonts"]
-    return [Path("/usr/share/fonts"), Path("/usr/local/share/fonts"), home / ".local/share/fonts", home / ".fonts"]
-
-
 def _scan() -> Iterator[FontFile]:
     """Yield font files of the known directories, for machines without fontconfig."""
     most = 400
-    for directory in _directories():
+    for directory in directories():
         try:
             paths = sorted(directory.rglob("*.[to]t[fc]"))
         except OSError:

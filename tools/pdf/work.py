@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import time
@@ -23,6 +24,16 @@ _CUT_CHARACTERS = 130
 """Length of a part of an entry, so that its end is seen too."""
 
 _TOLD_EVERY_S = 0.25
+
+
+_SAMPLE = "# A *text*\n\nWords, **more** and `code`.[^1]\n\n- one\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n[^1]: Note."
+
+
+def load() -> None:
+    """Load everything that writing a document needs, by writing one."""
+    from . import Options, render
+
+    render(_SAMPLE, Options(), io.BytesIO())
 
 
 def references(source: str, target: str) -> None:

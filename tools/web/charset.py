@@ -38,6 +38,9 @@ _SURE_BYTES = 3
 _TOLERATED = 200
 """A declared encoding is a lie when more than one character in so many is broken."""
 
+_NO_PAGE = {"idna", "punycode", "unicode-escape", "raw-unicode-escape", "utf-7", "undefined", "mbcs", "oem"}
+"""Python's own codecs that no browser knows: some fail, some take quadratic time, some give half characters."""
+
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
@@ -82,7 +85,7 @@ def codec_of(label: str) -> str:
         "".encode(info.name)
     except (LookupError, ValueError):
         return ""
-    return _WIDER.get(info.name, info.name)
+    return "" if info.name in _NO_PAGE else _WIDER.get(info.name, info.name)
 
 
 def _try(data: bytes, codec: str, told_by: str) -> Decoded | None:

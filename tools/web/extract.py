@@ -61,6 +61,18 @@ class Page:
     broken: int = 0
 
 
+_SAMPLE = (
+    b"<html><head><title>A page</title><meta name=date content=2020-01-02></head><body><nav><a href=/>Home</a></nav>"
+    b"<article><h1>A page</h1>" + b"<p>Some words, caf\xe9 and more of them, to be found.</p>" * 20 + b"</article>"
+    b"<table><tr><td>1<td>2</table></body></html>"
+)
+
+
+def load() -> None:
+    """Load everything that reading a page needs, by reading one."""
+    extract(_SAMPLE, "https://example.com/a")
+
+
 def run(source: str, target: str, url: str = "", charset: str = "") -> dict[str, str | int]:
     """Read the page in the file `source`, write its Markdown to the file `target`, and return the rest of `Page`."""
     return _read(source, target, url, charset, whole=False)

@@ -1,6 +1,7 @@
 """Reads the text of a PDF, page by page; runs in a worker process, because the decoder is native code."""
 
 import re
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol, cast
 
@@ -28,6 +29,11 @@ class _Pdf(Protocol):
     def __getitem__(self, number: int) -> _Page: ...
     def get_metadata_dict(self) -> dict[str, str]: ...
     def close(self) -> None: ...
+
+
+def load() -> None:
+    """Load the reader."""
+    import_module("pypdfium2")
 
 
 def run(source: str, target: str, url: str = "", charset: str = "") -> dict[str, str | int]:

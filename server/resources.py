@@ -1,0 +1,127 @@
+"""Artifacts as resources: one template to address them by, read through the same choke point as by a tool."""
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, cast
+from urllib.parse import unquote
+
+from mcp.server.lowlevel.server import Server
+from mcp.shared.exceptions import MCPError
+from mcp_types import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    BlobResourceContents,
+    ListResourcesResult,
+    ListResourceTemplatesResult,
+    PaginatedRequestParams,
+    ReadResourceRequestParams,
+    ReadResourceResult,
+    ResourceTemplate,
+    TextResourceContents,
+)
+
+from ..artifacts import refusals
+from ..budget.clean import clean
+from ..budget.reply import error_line
+from ..errors import BursarError
+from .callers import Client
+from .client import Context, client_of
+from .dispatch import Answer, Dispatcher
+
+TEMPLATE = "artifact://{session}/{id}"
+
+_DESCRIPTION = (
+    "The output of an earlier call: its content if it is short, else a small JSON object with a preview that says how "
+    "to read on. A part of it: ?lines=100-200, ?bytes=0-4095, ?tail=50 or ?grep=PATTERN."
+)
+
+_URI = re.compile(r"artifact://(ses_[0-9A-Za-z]{1,64}/a[1-9][0-9]{0,8})(?:\?([^#]{0,4096}))?", re.ASCII)
+"""Nothing is decoded in it: what a library makes of `%2F` or `..` there never comes to matter."""
+
+_PARTS = {"lines", "bytes", "tail", "grep"}
+
+_NOT_EXACT = {"incomplete", "state", "not_utf8", "shown_as", "earlier", "matches"}
+"""Keys of a reply whose preview is not exactly the part that was asked for."""
+
+_OF_THE_REQUEST = {
+    *("unknown_artifact", "unknown_session", "unknown_tool"),
+    *("bad_argument", "bad_range", "bad_pattern", "beyond_the_end"),
+}
+"""Codes of failures that the same request meets again."""
+
+
+def offer(server: Server[Any], dispatcher: Dispatcher) -> None:
+    """Have a server offer a dispatcher's artifacts as resources."""
+
+    async def list_resources(ctx: Context, params: PaginatedRequestParams) -> ListResourcesResult:
+        # Lists must not differ between connections, and everything here belongs to a session.
+        return ListResourcesResult(resources=[])
+
+    async def list_templates(ctx: Context, params: PaginatedRequestParams) -> ListResourceTemplatesResult:
+        template = ResourceTemplate(name="artifact", uri_template=TEMPLATE, description=_DESCRIPTION)
+        return ListResourceTemplatesResult(resource_templates=[template])
+
+    async def read(ctx: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
+        return await _read(params.uri, dispatcher, client_of(ctx, dispatcher))
+
+    server.add_request_handler("resources/list", PaginatedRequestParams, list_resources)
+    server.add_request_handler("resources/templates/list", PaginatedRequestParams, list_templates)
+    server.add_request_handler("resources/read", ReadResourceRequestParams, read)
+
+
+async def _read(uri: str, dispatcher: Dispatcher, client: Client) -> ReadResourceResult:
+    from .attached import Attached
+
+    try:
+        reference, part = _asked(uri)
+    except BursarError as error:
+        line = error_line(error.code, error.message, error.fix, client.ceiling)
+        raise _refused(uri, Answer(line, is_error=True)) from None
+    if part:
+        answer = await dispatcher.answer("read_artifact", {"artifact": reference, **part}, client)
+        is_exact = not answer.is_error and "grep" not in part and not _NOT_EXACT & _object(answer).keys()
+        form, media_type = "text" if is_exact else "reply", ""
+    else:
+        attached = Attached()
+        answer = await dispatcher.answer(attached, {"artifact": reference}, client)
+        form, media_type = attached.form, attached.media_type
+    if answer.is_error:
+        raise _refused(uri, answer)
+    preview = _object(answer).get("preview")
+    if form == "text" and isinstance(preview, str):
+        content: Any = TextResourceContents(uri=uri, mime_type="text/plain", text=preview)
+    elif form == "blob" and isinstance(preview, str):
+        content = BlobResourceContents(uri=uri, mime_type=media_type, blob=preview)
+    else:
+        content = TextResourceContents(uri=uri, mime_type="application/json", text=answer.text)
+    return ReadResourceResult(contents=[content])
+
+
+def _asked(uri: str) -> tuple[str, dict[str, str]]:
+    """Return the reference in an address, and the arguments that say which part of the artifact is meant.
+
+    Raises:
+        BursarError: unknown_artifact, in the words for one that never existed; bad_argument.
+    """
+    asked = _URI.fullmatch(uri)
+    if asked is None:
+        raise refusals.unknown_artifact()
+    part: dict[str, str] = {}
+    for assignment in (asked[2] or "").split("&") if asked[2] else ():
+        name, _, value = assignment.partition("=")
+        if name not in _PARTS or name in part:
+            what = f"the address has {clean(name, 40)!r}{' twice' if name in part else ''} behind its question mark"
+            raise BursarError("bad_argument", what, "Use lines, bytes, tail or grep there, each once")
+        part[name] = unquote(value, errors="replace")
+    return asked[1], part
+
+
+def _object(answer: Answer) -> Mapping[str, Any]:
+    return cast("Mapping[str, Any]", json.loads(answer.text))
+
+
+def _refused(uri: str, answer: Answer) -> MCPError:
+    code = answer.text.partition(":")[0]
+    number = INVALID_PARAMS if code in _OF_THE_REQUEST else INTERNAL_ERROR
+    return MCPError(number, answer.text, {"uri": clean(uri, 300)})

@@ -1,0 +1,120 @@
+"""The level is told wherever it matters, and what was asked for is what is served."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from bursar.budget import tokens
+from bursar.guard.sandbox.policy import Isolation
+from bursar.server.instructions import INSTRUCTIONS, instructions
+from wire import Client, module
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="these walls are made of what Linux has")
+
+
+@pytest.fixture
+def options(tmp_path):
+    (tmp_path / "work").mkdir()
+    return ["--root", str(tmp_path / "work"), "--data-dir", str(tmp_path / "data")]
+
+
+def bursar(*words, **environment):
+    done = subprocess.run(
+        [sys.executable, "-m", "bursar", *words],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env=os.environ | environment,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.fixture
+def told(options):
+    """Run a server, and return its instructions, its tools and what it logged."""
+
+    def start(*more):
+        client = Client(module(*options, *more), stderr=subprocess.PIPE)
+        hello = client.request(
+            "initialize",
+            {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}},
+        )
+        client.send("notifications/initialized", notify=True)
+        names = [tool["name"] for tool in client.request("tools/list", {})["result"]["tools"]]
+        reply, _, _ = client.call("terminal", command="echo here")
+        client.close()
+        with client.process.stderr as stream:
+            events = [json.loads(line) for line in stream.read().splitlines() if line.startswith(b"{")]
+        return hello["result"]["instructions"], names, reply, [e for e in events if e["event"] == "isolation"]
+
+    return start
+
+
+def test_the_level_stands_in_the_log_the_instructions_and_each_result(told):
+    said, names, reply, (event,) = told()
+    assert "terminal" in names
+    assert "isolation: kernel" in said
+    assert json.loads(reply)["isolation"] == "kernel"
+    assert (event["level"], "seccomp" in event["means"]) == ("kernel", True)
+
+
+def test_unsafe_says_so_everywhere(told):
+    said, _, reply, (event,) = told("--terminal=unsafe")
+    assert "isolation: unsafe" in said
+    assert json.loads(reply)["isolation"] == event["level"] == "unsafe"
+
+
+def test_a_terminal_that_is_off_is_not_offered(told):
+    said, names, reply, (event,) = told("--terminal=off")
+    assert "terminal" not in names
+    assert "isolation" not in said
+    assert "unknown_tool" in reply
+    assert event["level"] == "off"
+
+
+def test_what_is_told_stays_short():
+    for level in ("kernel", "off", "unsafe"):
+        assert tokens.count(instructions(Isolation(level), ["terminal"])) <= 150
+    assert instructions(None, ["terminal"]) == INSTRUCTIONS
+
+
+def test_less_than_required_is_not_served(options, tmp_path):
+    code, _, err = bursar("call", "terminal", "command=true", *options, "--require-isolation=kernel")
+    assert code == 0, err
+    code, out, err = bursar("serve", *options, "--require-isolation=kernel", "--terminal=unsafe")
+    assert (code, out) == (2, "")
+    assert "isolation_required" in err
+    (tmp_path / "file").touch()
+    code, _, err = bursar("serve", *options, "--data-dir", str(tmp_path / "file"), "--require-isolation=kernel")
+    assert code == 2
+    assert "--data-dir" in err
+
+
+def test_the_doctor_tells_what_was_tried_and_whether_all_is_well(options, tmp_path):
+    code, out, _ = bursar("doctor", *options)
+    assert code == 0
+    assert out.count("refused") >= 16
+    assert "isolation   kernel" in out
+    assert out.endswith("all is well\n")
+    code, out, _ = bursar("doctor", *options, "--terminal=unsafe")
+    assert code == 1
+    assert "wanting: " in out
+
+
+def test_settings_that_contradict_the_walls_are_refused(options, tmp_path):
+    for more in ("--terminal=free", "--terminal-net=maybe", "--require-isolation=sealed", "--terminal-write=/nowhere"):
+        code, _, err = bursar("call", "terminal", "command=true", *options, more)
+        assert (code, "bad_setting" in err) == (2, True), more
+    (tmp_path / "data" / "bursar" / "work").mkdir(parents=True)
+    code, _, err = bursar("serve", *options, f"--root={tmp_path / 'data' / 'bursar' / 'work'}")
+    assert (code, "bad_setting" in err) == (2, True)
+
+
+def test_the_servers_memory_is_hidden_from_others():
+    asked = "import ctypes; print(ctypes.CDLL(None).prctl(3))"
+    hidden = f"from bursar.guard.zygote import capabilities as c; c.hide_memory(); {asked}"
+    done = subprocess.run([sys.executable, "-c", hidden], check=True, capture_output=True, text=True)
+    assert done.stdout == "0\n"

@@ -1,0 +1,96 @@
+"""With `--redact` a model is shown no credential of a known format, and nothing else changes."""
+
+import json
+
+import pytest
+from wire import server as running
+
+TOKEN = "ghp_" + "a1B2" * 9
+KEY = "AKIA" + "IOSFODNN7EXAMPLE"
+BODY = "".join(f"MIIEpAIBAAKCAQEA7bq3b7Jr{'x9Y2' * 10}\n" for _ in range(30))
+PEM = "-----BEGIN RSA PRIVATE " + f"KEY-----\n{BODY}-----END RSA PRIVATE " + "KEY-----\n"
+
+
+@pytest.fixture
+def files(folder):
+    (folder / "small.txt").write_text(f"token {TOKEN}\nkey {KEY}\n")
+    (folder / "keys.json").write_text(json.dumps([{"n": n, "token": TOKEN} for n in range(3000)]))
+    (folder / "id_rsa").write_text(PEM)
+    lines = [f"2026-11-21 10:00:00 INFO request {n} served\n" for n in range(40_000)]
+    lines[20_000] = f"2026-11-21 10:00:00 ERROR login with {TOKEN} failed\n"
+    (folder / "app.log").write_text("".join(lines))
+    return folder
+
+
+@pytest.fixture(params=["shown", "stored"])
+def client(options, request):
+    with running(*options, "--redact", request.param) as client:
+        client.redact = request.param
+        yield client
+
+
+def ask(client, tool, **arguments):
+    text, _, _ = client.call(tool, **arguments)
+    assert not any(secret in text for secret in (TOKEN, TOKEN[4:24], KEY, BODY.splitlines()[0]))
+    return json.loads(text) if text.startswith("{") else text
+
+
+def test_previews_show_marks_and_count_them(client, files):
+    told = ask(client, "read_file", path="small.txt")
+    assert told["preview"] == f"token [redacted:github-token]{'*' * 17}\nkey [redacted:aws-key]**\n"
+    assert told["redacted"] == 2
+    assert told["size"] == {"bytes": 72, "lines": 2}
+    assert ask(client, "read_file", path="keys.json")["redacted"] > 0
+    assert ask(client, "read_file", path="id_rsa")["preview"].count("\n") == PEM.count("\n")
+    assert "[redacted:github-token]" in json.dumps(ask(client, "read_file", path="app.log")["preview"])
+
+
+def test_pages_and_searches_show_the_same_wherever_they_begin(client, files):
+    artifact = ask(client, "read_file", path="app.log")["artifact"]
+    at = (files / "app.log").read_text().index(TOKEN)
+    for asked in (
+        {"lines": "19999-20003"},
+        {"grep": "ERROR"},
+        *({"bytes": f"{at + n}-{at + n + 30}"} for n in (-3, 0, 3, 12, 30)),
+        {"bytes": f"{at + 8}-{at + 15}"},
+    ):
+        told = ask(client, "read_artifact", artifact=artifact, **asked)
+        assert "a1B2" not in told["preview"]
+    first = ask(client, "read_artifact", artifact=artifact, lines="20000-20002")["preview"].splitlines()
+    assert [len(line) for line in first] == [
+        len(line) for line in (files / "app.log").read_text().splitlines()[19999:20002]
+    ]
+
+
+def test_commands_names_and_errors_are_redacted_too(client, files):
+    told = ask(client, "terminal", command=f"echo {TOKEN}; cat small.txt")
+    assert told["did"] == "$ echo [redacted:github-token]; cat small.txt"
+    assert told["redacted"] == 4
+    assert "[redacted:github-token]" in ask(client, "read_file", path=f"{TOKEN}.txt")
+    (files / f"{KEY}.txt").write_text("named\n")
+    assert "[redacted:aws-key]" in ask(client, "directory_tree", depth=1)["preview"]
+
+
+def test_the_artifact_keeps_the_original_or_not_by_setting(client, files):
+    for told in (ask(client, "read_file", path="small.txt"), ask(client, "terminal", command="cat small.txt")):
+        with open(told["path"]) as stored:
+            content = stored.read()
+        assert (TOKEN in content) == (client.redact == "shown")
+        assert len(content) == 72
+        again = ask(client, "read_artifact", artifact=told["artifact"])
+        assert again["redacted"] >= 2
+        assert "damaged" not in json.dumps(again)
+
+
+def test_a_picture_of_bytes_is_stored_as_it_is(client, files):
+    data = b"\x89PNG\r\n\x1a\n\0\0" + TOKEN.encode() + b"\0" * 50
+    (files / "picture.png").write_bytes(data)
+    with open(ask(client, "read_file", path="picture.png")["path"], "rb") as stored:
+        assert stored.read() == data
+
+
+def test_without_it_nothing_is_touched(options, files):
+    with running(*options) as client:
+        text, _, _ = client.call("read_file", path="small.txt")
+    assert json.loads(text)["preview"] == f"token {TOKEN}\nkey {KEY}\n"
+    assert "redacted" not in json.loads(text)
