@@ -3,9 +3,20 @@
 from .artifact import Artifact
 from .limits import Limits
 from .records import Source
-from .session import Session, source_of
+from .session import HANDLE_PREFIX, Session, source_of
 from .spool import Spool
-from .store import Store
+from .store import Store, handle_from
 from .writer import Writer
 
-__all__ = ["Artifact", "Limits", "Session", "Source", "Spool", "Store", "Writer", "source_of"]
+__all__ = [
+    "HANDLE_PREFIX",
+    "Artifact",
+    "Limits",
+    "Session",
+    "Source",
+    "Spool",
+    "Store",
+    "Writer",
+    "handle_from",
+    "source_of",
+]

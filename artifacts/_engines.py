@@ -4,6 +4,7 @@ Both take time linear in the content whatever the pattern is, and neither knows 
 """
 
 import os
+import select
 import shutil
 import subprocess
 import sys
@@ -18,11 +19,12 @@ from typing import IO, Any, Protocol
 
 from ..errors import BursarError
 from .artifact import Opened
-from .index import BLOCK
+from .index import BLOCK, Progress
 
 PATTERN_MAX_CHARACTERS = 2000
 
 _OUTPUT_BYTES = 1 << 16
+_TOLD_EVERY_S = 0.5
 _MEMORY_BYTES = 1 << 30
 _LINE_MAX_BYTES = 64 * BLOCK
 _OPTIONS = (
@@ -90,8 +92,15 @@ class Engine(Protocol):
         ...
 
 
-def engine(pattern: str, content: Opened, start: int, end: int) -> Engine:
+def engine(pattern: str, content: Opened, start: int, end: int, progress: Progress) -> Engine:
     """Choose the engine for the bytes from `start` to before `end`.
+
+    Args:
+        pattern: what to search for.
+        content: where.
+        start: of the range.
+        end: of the range.
+        progress: told now and then how many bytes of the range were searched.
 
     Raises:
         BursarError: bad_pattern.
@@ -103,7 +112,9 @@ def engine(pattern: str, content: Opened, start: int, end: int) -> Engine:
             "it is empty" if not pattern else "it has a line break or NUL, and lines are searched one by one"
         )
     program = ripgrep()
-    return _Re2(pattern, content, start, end) if program is None else _Ripgrep(program, pattern, content, start, end)
+    if program is None:
+        return _Re2(pattern, content, start, end, progress)
+    return _Ripgrep(program, pattern, content, start, end, progress)
 
 
 @cache
@@ -124,20 +135,22 @@ def bad_pattern(reason: str) -> BursarError:
 class _Ripgrep:
     """Asks for line numbers and offsets only, never for text: a match can be in a line of 200 MB."""
 
-    def __init__(self, program: str, pattern: str, content: Opened, start: int, end: int) -> None:
+    def __init__(self, program: str, pattern: str, content: Opened, start: int, end: int, progress: Progress) -> None:
         self._program = program
+        self._progress = progress
         self._pattern = pattern
         self._content = content
         self._start = start
         self._end = end
         self._process: subprocess.Popen[bytes] | None = None
+        self._fed: int | None = None
         self._is_stopped = False
 
     def hits(self, lines: int, most: int) -> Hits:
         """Return the matches of the first lines that have any."""
         # With a limit of one column each match is shown as its place and a remark.
         with self._output("--line-number", "--byte-offset", "--only-matching", "--max-columns=1") as output:
-            hits = _first(_placed(output), lines, most)
+            hits = _first(_placed(self._read(output)), lines, most)
             if not hits.is_all:
                 self._kill()
         return hits
@@ -145,7 +158,7 @@ class _Ripgrep:
     def count(self, *, lines: bool) -> int:
         """Count all matches, or all lines that have one."""
         with self._output("--count" if lines else "--count-matches") as output:
-            return int(output.read() or b"0")
+            return int(b"".join(self._read(output)) or b"0")
 
     def stop(self) -> None:
         """Kill it."""
@@ -156,10 +169,22 @@ class _Ripgrep:
         if self._process is not None:
             self._process.kill()
 
+    def _read(self, output: IO[bytes]) -> Iterator[bytes]:
+        """Read what ripgrep says, which may be nothing for long; tell meanwhile how far it is."""
+        while True:
+            while not _readable(output, _TOLD_EVERY_S):
+                # It shares the position in the file with this process.
+                position = os.lseek(self._content.descriptor, 0, os.SEEK_CUR) if self._fed is None else self._fed
+                self._progress(position - self._start, self._end - self._start)
+            if not (block := output.read(_OUTPUT_BYTES)):
+                return
+            yield block
+
     @contextmanager
     def _output(self, *options: str) -> Generator[IO[bytes]]:
         """Run ripgrep on the range; one that ends before the file does, or soon may, is fed through a pipe."""
         is_fed = self._content.may_grow or self._end < os.fstat(self._content.descriptor).st_size
+        self._fed = self._start if is_fed else None
         os.lseek(self._content.descriptor, self._start, os.SEEK_SET)
         process = subprocess.Popen(
             [self._program, *_OPTIONS, *options, "-e", self._pattern, "-"],
@@ -194,7 +219,16 @@ class _Ripgrep:
                 view = memoryview(block)
                 while view:
                     view = view[pipe.write(view) :]
-                position += len(block)
+                self._fed = position = position + len(block)
+
+
+def _readable(pipe: IO[bytes], within_s: float) -> bool:
+    """Wait for something to read; on Windows, where a pipe cannot be watched, reading it is the wait."""
+    if sys.platform == "win32":
+        return True
+    poll = select.poll()
+    poll.register(pipe, select.POLLIN)
+    return bool(poll.poll(within_s * 1000))
 
 
 def _first(hits: Iterator[Hit], lines: int, most: int) -> Hits:
@@ -209,15 +243,15 @@ def _first(hits: Iterator[Hit], lines: int, most: int) -> Hits:
     return Hits(found, is_all=True)
 
 
-def _placed(output: IO[bytes]) -> Iterator[Hit]:
-    for row in _rows(output):
+def _placed(blocks: Iterator[bytes]) -> Iterator[Hit]:
+    for row in _rows(blocks):
         line, offset, _ = row.split(b":", 2)
         yield Hit(int(line), int(offset))
 
 
-def _rows(output: IO[bytes]) -> Iterator[bytes]:
+def _rows(blocks: Iterator[bytes]) -> Iterator[bytes]:
     rest = b""
-    while block := output.read(_OUTPUT_BYTES):
+    for block in blocks:
         *rows, rest = (rest + block).split(b"\n")
         yield from rows
 
@@ -253,8 +287,9 @@ else:
 class _Re2:
     """Searches whole lines, some megabytes at a time; of a longer line it sees stretches of 64 MiB."""
 
-    def __init__(self, pattern: str, content: Opened, start: int, end: int) -> None:
+    def __init__(self, pattern: str, content: Opened, start: int, end: int, progress: Progress) -> None:
         self._pattern = _compiled(pattern)
+        self._progress = progress
         self._content = content
         self._start = start
         self._end = end
@@ -296,6 +331,7 @@ class _Re2:
             behind = position + len(text)
             block = self._content.read(behind, min(4 * BLOCK, self._end - behind)) if behind < self._end else b""
             text += block
+            self._progress(behind - self._start, self._end - self._start)
             cut = len(text) if not block or len(text) >= _LINE_MAX_BYTES else text.rfind(b"\n") + 1
             if cut:
                 yield position, text[:cut]

@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from ..budget.content import Content
 from . import refusals
-from .folder import read_at
+from .folder import ABSENT, read_at
 from .index import LineIndex, Progress
+from .limits import Redaction
 from .records import Fact, Record, Source, State
 
 if TYPE_CHECKING:
@@ -24,6 +26,11 @@ class Home(Protocol):
     """What an artifact needs of its session."""
 
     handle: str
+
+    @property
+    def redaction(self) -> Redaction:
+        """Whether credentials are blanked in what is read."""
+        ...
 
     @property
     def directory(self) -> Path:
@@ -119,7 +126,12 @@ class Artifact:
     @property
     def notable(self) -> "Notables | None":
         """Lines that stand out; None if nobody looked. Complete only if `watched_bytes` is the size."""
-        return self.record.notable
+        kept = self.record.notable
+        if kept is None or self._home.redaction == "off":
+            return kept
+        from .redaction import notables
+
+        return notables(kept)
 
     @property
     def watched_bytes(self) -> int:
@@ -150,11 +162,12 @@ class Artifact:
         """Hold the content open for many reads; what is open stays readable whatever happens to its name.
 
         Raises:
-            BursarError: damaged, source_changed or unknown_artifact; from the opener whatever it refuses with.
+            BursarError: damaged, source_changed, read_failed or unknown_artifact; from the opener whatever it refuses
+                with.
         """
         descriptor = self._open_source() if self.is_reference else self._open_content()
         try:
-            yield Opened(self.size, descriptor, may_grow=self.state == "live")
+            yield Opened(self.size, descriptor, may_grow=self.state == "live", redacts=self._home.redaction != "off")
         finally:
             os.close(descriptor)
 
@@ -180,10 +193,17 @@ class Artifact:
         try:
             descriptor = self._home.open_content(self.record.content)
         except OSError as error:
-            raise refusals.unknown_artifact() from error
-        if not self._home.check_content(self.record, descriptor):
+            if error.errno in ABSENT:
+                raise refusals.unknown_artifact() from error
+            raise refusals.unreadable(self.id, error) from error
+        try:
+            if not self._home.check_content(self.record, descriptor):
+                raise refusals.damaged(self.ref)
+        except BaseException as error:
             os.close(descriptor)
-            raise refusals.damaged(self.ref)
+            if isinstance(error, OSError):
+                raise refusals.unreadable(self.id, error) from error
+            raise
         return descriptor
 
     def _open_source(self) -> int:
@@ -200,17 +220,18 @@ class Artifact:
 
 
 class Opened:
-    """A content held open, cut off at the size that its artifact has.
+    """A content held open, cut off at the size that its artifact has; without its credentials if that is asked for.
 
     Attributes:
         descriptor: open for reading.
         may_grow: the file may be longer by now, or soon.
     """
 
-    def __init__(self, size: int, descriptor: int, *, may_grow: bool) -> None:
+    def __init__(self, size: int, descriptor: int, *, may_grow: bool, redacts: bool = False) -> None:
         self._size = size
         self.descriptor = descriptor
         self.may_grow = may_grow
+        self._redacted = _redacted(Opened(size, descriptor, may_grow=may_grow)) if redacts else None
 
     @property
     def size(self) -> int:
@@ -219,8 +240,19 @@ class Opened:
 
     def read(self, offset: int, length: int) -> bytes:
         """Return up to `length` bytes from `offset`; fewer only at the end."""
+        if self._redacted is not None:
+            return self._redacted.read(offset, length)
         length = min(length, self._size - offset)
-        return read_at(self.descriptor, offset, length) if length > 0 else b""
+        try:
+            return read_at(self.descriptor, offset, length) if length > 0 else b""
+        except OSError as error:
+            raise refusals.unreadable("the content", error) from error
+
+
+def _redacted(content: Content) -> Content:
+    from ..budget.redact import Redacted
+
+    return Redacted(content)
 
 
 def _check_source(source: Source, found: os.stat_result) -> None:

@@ -1,5 +1,6 @@
 """A private directory, held open by descriptor so that what was checked is what is used; by path on Windows."""
 
+import errno
 import os
 import stat
 import sys
@@ -16,14 +17,23 @@ _FLAGS: int = (
     | getattr(os, "O_BINARY", 0)
     | getattr(os, "O_NOINHERIT", 0)
 )
+_AT_ONCE: int = getattr(os, "O_NONBLOCK", 0)
+"""Opening a pipe that somebody planted does not wait for its other end; to a file it makes no difference."""
+
 _DIRECTORY: int = getattr(os, "O_DIRECTORY", 0)
 _BY_DESCRIPTOR = bool(_DIRECTORY) and os.open in os.supports_dir_fd
 _NAMELESS: int = getattr(os, "O_TMPFILE", 0)
 
-READ = os.O_RDONLY | _FLAGS
+READ = os.O_RDONLY | _FLAGS | _AT_ONCE
 CREATE = os.O_RDWR | os.O_CREAT | os.O_EXCL | _FLAGS
 APPEND = os.O_APPEND
 TEMPORARY = ".new-"
+
+SMALL_BYTES = 4 << 20
+"""No record is as large; what is, is none."""
+
+ABSENT = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO}
+"""Numbers of errors that mean: no file of ours has this name."""
 
 
 class Folder:
@@ -66,7 +76,12 @@ class Folder:
         """
         if create and not _make(Path(self._name(name)), self._descriptor):
             raise FileExistsError(name)
-        folder = self._opened(self.path / name, self._name(name), self._descriptor)
+        try:
+            folder = self._opened(self.path / name, self._name(name), self._descriptor)
+        except PermissionError:
+            if not _heal(self._name(name), self._descriptor):
+                raise
+            folder = self._opened(self.path / name, self._name(name), self._descriptor)
         folder.heal()
         return folder
 
@@ -94,8 +109,13 @@ class Folder:
         return cls(path, descriptor)
 
     def open(self, name: str, flags: int = READ) -> int:
-        """Open a file; a new one is ours alone."""
-        descriptor = os.open(self._name(name), flags | _FLAGS, 0o600, dir_fd=self._descriptor)
+        """Open a file; a new one is ours alone, and one that was closed to ourselves is opened up again."""
+        try:
+            descriptor = os.open(self._name(name), flags | _FLAGS, 0o600, dir_fd=self._descriptor)
+        except PermissionError:
+            if not _heal(self._name(name), self._descriptor):
+                raise
+            descriptor = os.open(self._name(name), flags | _FLAGS, 0o600, dir_fd=self._descriptor)
         if flags & os.O_CREAT:
             _make_private(descriptor)
         return descriptor
@@ -148,32 +168,40 @@ class Folder:
             finally:
                 os.close(descriptor)
             self.rename(temporary, name)
+            if sync:
+                self.sync()
         except BaseException:
             self.remove(temporary)
             raise
 
-    def contents(self, name: str) -> bytes:
-        """Read a small file whole."""
+    def contents(self, name: str, most: int = SMALL_BYTES) -> bytes:
+        """Read a small file whole; one of more than `most` bytes counts as missing."""
+        return self.stated(name, most)[0]
+
+    def stated(self, name: str, most: int = SMALL_BYTES) -> tuple[bytes, os.stat_result]:
+        """Read a small file whole, with its status."""
         descriptor = self.open(name)
         try:
             found = os.fstat(descriptor)
-            if not stat.S_ISREG(found.st_mode):
-                raise FileNotFoundError(name)
-            return os.read(descriptor, found.st_size + 1)
+            if not stat.S_ISREG(found.st_mode) or found.st_size > most:
+                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)
+            return read_at(descriptor, 0, found.st_size + 1), found
         finally:
             os.close(descriptor)
 
     def entries(self) -> "Iterator[os.DirEntry[str]]":
-        """List what is in it; an entry tells its status only until the next one is asked for."""
+        """List what is in it; an entry tells its status only until the last one was asked for."""
         if self._descriptor is None:
             with os.scandir(self.path) as found:
-                yield from found
+                listed = list(found)
+            yield from listed
             return
         # A descriptor of its own has a place in the listing that no other thread moves.
         own = os.open(".", READ | _DIRECTORY, dir_fd=self._descriptor)
         try:
             with os.scandir(own) as found:
-                yield from found
+                listed = list(found)
+            yield from listed
         finally:
             os.close(own)
 
@@ -246,9 +274,11 @@ if sys.platform == "win32":
     def _close_to_others(descriptor: int) -> None:
         """They are closed to others there already."""
 
-else:
-    import errno
+    def _heal(name: str, at: int | None) -> bool:
+        """Nothing there is closed by a mode."""
+        return False
 
+else:
     _UNSUPPORTED = {errno.EOPNOTSUPP, errno.EINVAL}
     _pread = os.pread
 
@@ -265,6 +295,21 @@ else:
     def _close_to_others(descriptor: int) -> None:
         if stat.S_IMODE(os.fstat(descriptor).st_mode) != 0o700:
             os.fchmod(descriptor, 0o700)
+
+    def _heal(name: str, at: int | None) -> bool:
+        """Open up to ourselves a file or directory of ours that cannot even be opened; Linux only."""
+        if not sys.platform.startswith("linux"):
+            return False
+        descriptor = os.open(name, os.O_PATH | _FLAGS, dir_fd=at)
+        try:
+            found = os.fstat(descriptor)
+            is_folder = stat.S_ISDIR(found.st_mode)
+            if found.st_uid != os.geteuid() or not (is_folder or stat.S_ISREG(found.st_mode)):
+                return False
+            Path(f"/proc/self/fd/{descriptor}").chmod(0o700 if is_folder else 0o600)
+        finally:
+            os.close(descriptor)
+        return True
 
 
 def _make(path: Path, at: int | None) -> bool:

@@ -2,6 +2,7 @@
 
 import os
 import threading
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from hashlib import sha256
 
@@ -54,15 +55,24 @@ class _Pipelined:
 
 
 class Follower:
-    """Reads a growing file in a thread, always a little behind its writer."""
+    """Reads a growing file in a thread, always a little behind its writer; calls `grown` there with every MiB."""
 
-    def __init__(self, descriptor: int) -> None:
+    def __init__(self, descriptor: int, grown: Callable[[], None]) -> None:
+        self._grown = grown
         self._descriptor = descriptor
         self._digest = _Pipelined()
         self.scan = Scan(self._digest)
         self._ending = threading.Event()
         self._failure: Exception | None = None
         self._thread = threading.Thread(target=self._run, name="bursar-follow", daemon=True)
+
+    @property
+    def size(self) -> int:
+        """How many bytes the file has by now."""
+        try:
+            return os.fstat(self._descriptor).st_size
+        except OSError:  # it was closed meanwhile
+            return self.scan.size
 
     def start(self) -> None:
         """Begin to follow; where the system gives no thread, `finish` reads it all."""
@@ -114,4 +124,5 @@ class Follower:
         before = self.scan.size
         while block := read_at(self._descriptor, self.scan.size, BLOCK - self.scan.size % BLOCK):
             self.scan.feed(block)
+            self._grown()
         return self.scan.size > before

@@ -5,14 +5,18 @@ import threading
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable
+from zlib import crc32
 
 from ..budget.content import Content
 
 BLOCK = 1 << 20
+INDEX_MAX_BYTES = 64 << 20
+"""What the index of a content of 8 TB takes."""
+
 Progress = Callable[[int, int], None]
 """Called with (bytes done, bytes in all) while something long goes on, from the thread that does it."""
 
-_MAGIC = int.from_bytes(b"lines-01", "little")
+_MAGIC = int.from_bytes(b"lines-02", "little")
 _UNSIGNED = 2**64 - 1  # a time before 1970 is negative
 
 
@@ -87,16 +91,18 @@ class LineIndex:
                     progress(done * BLOCK, content.size)
 
     def dumps(self, size: int, mtime_ns: int) -> bytes:
-        """Write as little-endian 64-bit numbers, with the state of the content it belongs to."""
+        """Write as little-endian 64-bit numbers: the state of the content it belongs to, the counts, a checksum."""
         numbers = array("Q", [_MAGIC, size, mtime_ns & _UNSIGNED]) + self.counts
         if sys.byteorder == "big":
             numbers.byteswap()
-        return numbers.tobytes()
+        data = numbers.tobytes()
+        return data + crc32(data).to_bytes(8, "little")
 
 
 def loads(data: bytes, size: int, mtime_ns: int) -> LineIndex | None:
     """Read an index; None if it is not whole or belongs to another state of the content."""
-    if len(data) % 8:
+    data, checksum = data[:-8], data[-8:]
+    if len(data) % 8 or checksum != crc32(data).to_bytes(8, "little"):
         return None
     numbers = array("Q")
     numbers.frombytes(data)

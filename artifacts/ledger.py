@@ -5,19 +5,23 @@ goes in, the content gets its final name, and the last byte follows. No prefix o
 exists from that byte on, and a crash before leaves a number that is never used.
 """
 
+import errno
 import os
 import stat
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import replace
 
 from . import locks, records
-from .folder import APPEND, CREATE, READ, Folder, write
+from .folder import ABSENT, APPEND, CREATE, READ, SMALL_BYTES, Folder, write
 from .records import Record, Source
 
 _LOOK_BACK = 500
 """The latest records of earlier processes that a content or a source is looked for in: some 20 ms, once."""
+
+_PASSING = {errno.EMFILE, errno.ENFILE, errno.ENOMEM}
+"""Numbers of errors that say nothing about a file."""
 
 Name = Callable[[str], None]
 """Gives a content its final name."""
@@ -53,6 +57,8 @@ class Ledger:
             try:
                 entered = record(artifact, content)
                 line = entered.dumps()
+                if len(line) > SMALL_BYTES:
+                    raise OSError(errno.EFBIG, "its record is too large")
                 write(descriptor, line[:-1])  # a full disk shows here, while nothing else has happened
                 if name_content is not None:
                     name_content(content)
@@ -60,6 +66,7 @@ class Ledger:
                 if self.fsync:
                     os.fsync(descriptor)
                     self.folder.sync()
+                entered = replace(entered, entered_ns=os.fstat(descriptor).st_ctime_ns)
             finally:
                 os.close(descriptor)
         except BaseException:
@@ -78,14 +85,17 @@ class Ledger:
             self._by_content.clear()
             self._by_source.clear()
 
-    def amend(self, record: Record) -> None:
-        """Put a record in the place of the one with its id.
+    def amend(self, record: Record) -> Record:
+        """Put a record in the place of the one with its id; return it as it is on the disk.
 
         Raises:
             OSError: the old one still stands.
         """
         self.folder.replace(f"{record.id}.json", record.dumps(), sync=self.fsync)
-        self._keep(record)
+        try:
+            return self.find(record.id) or record
+        except OSError:
+            return record
 
     def strike(self, record: Record) -> None:
         """Let an artifact cease to exist."""
@@ -95,13 +105,14 @@ class Ledger:
                 self.folder.remove(name)
 
     def find(self, artifact: str) -> Record | None:
-        """Read one record as it is now."""
+        """Read one record as it is now; None if there is none.
+
+        Raises:
+            OSError: there may be one, but it could not be read.
+        """
         if (known := self._settled.get(artifact)) is not None:
             return known
-        try:
-            record = records.loads(artifact, self.folder.contents(f"{artifact}.json"))
-        except OSError:
-            return None
+        record = self._load(artifact)
         if record is None:
             return None
         if record.state == "live":
@@ -110,19 +121,33 @@ class Ledger:
         return record
 
     def all(self) -> list[Record]:
-        """Read all records, by id."""
-        return [record for artifact in self._ids() if (record := self.find(artifact)) is not None]
+        """Read all records, by id; one that the disk does not give is left out.
+
+        Raises:
+            OSError: the directory could not be read, or nothing can be opened just now.
+        """
+        found: list[Record] = []
+        for artifact in self._ids():
+            try:
+                record = self.find(artifact)
+            except OSError as error:
+                if error.errno in _PASSING:
+                    raise
+                continue
+            if record is not None:
+                found.append(record)
+        return found
 
     def _ids(self) -> list[str]:
         names = [entry.name[:-5] for entry in self.folder.entries() if entry.name.endswith(".json")]
         return sorted((name for name in names if records.ID.fullmatch(name)), key=records.number)
 
-    def stored_bytes(self) -> int:
-        """Add up the sizes of all files."""
+    def stored_bytes(self, but: Collection[str]) -> int:
+        """Add up the sizes of all files but those of some names."""
         total = 0
         for entry in self.folder.entries():
             with suppress(OSError):
-                total += entry.stat(follow_symlinks=False).st_size
+                total += entry.stat(follow_symlinks=False).st_size if entry.name not in but else 0
         return total
 
     def with_content(self, sha256: str, size: int) -> Record | None:
@@ -138,8 +163,9 @@ class Ledger:
     def _look(self) -> None:
         if not self._has_looked:
             self._has_looked = True
-            for artifact in self._ids()[-_LOOK_BACK:]:
-                self.find(artifact)
+            with suppress(OSError):
+                for artifact in self._ids()[-_LOOK_BACK:]:
+                    self.find(artifact)
 
     def _keep(self, record: Record) -> None:
         if record.state == "live":
@@ -150,6 +176,15 @@ class Ledger:
                 self._by_content.setdefault((record.sha256, record.size), record.id)
             if record.source is not None:
                 self._by_source[record.source] = record.id
+
+    def _load(self, artifact: str) -> Record | None:
+        try:
+            data, found = self.folder.stated(f"{artifact}.json")
+        except OSError as error:
+            if error.errno in ABSENT:
+                return None
+            raise
+        return records.loads(artifact, data, found.st_ctime_ns)
 
     def _as_it_is(self, record: Record) -> Record:
         """Bring a live record up to date: its size, and whether its writer, who holds a lock, is still there."""
@@ -166,11 +201,10 @@ class Ledger:
             return record
         if not live:
             # Between reading the record and looking at the lock, the writer may have finished.
-            with suppress(OSError):
-                again = records.loads(record.id, self.folder.contents(f"{record.id}.json"))
-                if again is not None and again.state != "live":
-                    self._keep(again)
-                    return again
+            again = self._load(record.id)
+            if again is not None and again.state != "live":
+                self._keep(again)
+                return again
         return replace(record, size=found.st_size, state="live" if live else "partial", mtime_ns=found.st_mtime_ns)
 
     def _reserve(self) -> tuple[str, int]:

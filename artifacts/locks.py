@@ -1,7 +1,9 @@
 """Locks that end with their process, however it ends: who uses a session, who writes an artifact."""
 
+import errno
 import os
 import sys
+import time
 
 if sys.platform == "win32":
     import msvcrt
@@ -38,12 +40,25 @@ if sys.platform == "win32":
 else:
     import fcntl
 
+    _TRIES = 100
+    _PAUSE_S = 0.01
+
     def share(descriptor: int) -> None:
-        """Mark as used, together with others; waits while it is being swept."""
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_SH)
-        except OSError:
-            return  # a file system without locks: `claim` fails there too, so nothing is ever swept
+        """Mark as used, together with others; waits a moment while it is being swept.
+
+        Raises:
+            OSError: somebody else keeps it for himself, which no process of ours does for long.
+        """
+        for _ in range(_TRIES):
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                time.sleep(_PAUSE_S)
+            except OSError:
+                return  # a file system without locks: `claim` fails there too, so nothing is ever swept
+            else:
+                return
+        raise BlockingIOError(errno.EAGAIN, "its lock is held by another program")
 
     def claim(descriptor: int) -> bool:
         """Take for oneself if nobody else has it; do not wait."""

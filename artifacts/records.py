@@ -18,6 +18,10 @@ ID = re.compile(r"a[1-9][0-9]{0,8}", re.ASCII)
 _CONTENT = re.compile(r"(a[1-9][0-9]{0,8})-[A-Za-z0-9._-]{1,60}", re.ASCII)
 _NOT_IN_LABELS = re.compile(r"[^A-Za-z0-9._-]+")
 LABEL_MAX_CHARACTERS = 60
+_STATES = ("whole", "live", "partial")
+_BEYOND = 1 << 63
+_LATEST_S = 1e11
+"""The year 5138."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +53,8 @@ class Record:
     Attributes:
         content: name of the content file; empty for a reference.
         mtime_ns: modification time of the content file when it was stored; 0 when not known.
+        entered_ns: when the record's own file last changed, which no program can set back; 0 when not known. Not
+            written into it: a content that changed later is not what was recorded.
     """
 
     id: str
@@ -65,6 +71,7 @@ class Record:
     notable: "Notables | None" = None
     watched_bytes: int = 0
     facts: Mapping[str, Fact] = field(default_factory=dict[str, Fact])
+    entered_ns: int = field(default=0, compare=False)
 
     def dumps(self) -> bytes:
         """Write as one line of JSON; no prefix of it is valid, so a torn record reads as none."""
@@ -89,34 +96,84 @@ class Record:
         return json.dumps(given, separators=(",", ":")).encode()
 
 
-def loads(name: str, data: bytes) -> Record | None:
-    """Read the record of artifact `name`; None for what is not one, such as a record that was never finished."""
+def loads(name: str, data: bytes, entered_ns: int = 0) -> Record | None:
+    """Read the record of artifact `name`; None for what is not one, such as a record that was never finished.
+
+    Whatever the file holds, what is returned has the types that it says, and names no file but the artifact's own.
+    """
     try:
         given = cast("dict[str, Any]", json.loads(data))
-        if given["id"] != name or given["state"] not in {"whole", "live", "partial"}:
-            return None
         source = given.get("source")
-        content: str = given["content"]
-        if source is None and ((parts := _CONTENT.fullmatch(content)) is None or parts[1] != name):
-            return None
-        return Record(
-            id=name,
-            content=content,
+        record = Record(
+            id=_text(given["id"]),
+            content=_text(given["content"]),
             state=given["state"],
-            size=int(given["size"]),
-            lines=None if given["lines"] is None else int(given["lines"]),
-            sha256=str(given["sha256"]),
-            tool=str(given["tool"]),
-            did=str(given["did"]),
-            created=float(given["created"]),
-            mtime_ns=int(given["mtime_ns"]),
-            source=None if source is None else Source(**source),
+            size=_count(given["size"]),
+            lines=None if given["lines"] is None else _count(given["lines"]),
+            sha256=_text(given["sha256"]),
+            tool=_text(given["tool"]),
+            did=_text(given["did"]),
+            created=_time(given["created"]),
+            mtime_ns=_whole(given["mtime_ns"]),
+            source=None if source is None else _source(source),
             notable=_notable(given.get("notable")),
-            watched_bytes=int(given.get("watched_bytes", 0)),
-            facts=dict(given.get("facts", {})),
+            watched_bytes=_count(given.get("watched_bytes", 0)),
+            facts=_facts(given.get("facts", {})),
+            entered_ns=entered_ns,
         )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
+    return record if record.id == name and record.state in _STATES and _is_own(record) else None
+
+
+def is_torn(data: bytes) -> bool:
+    """Tell whether a record was never finished, rather than damaged or written by a later version."""
+    return not data.rstrip().endswith(b"}")
+
+
+def _is_own(record: Record) -> bool:
+    """Tell whether a record's content is a file that can only be its own; a reference has none."""
+    if not record.content:
+        return record.source is not None
+    parts = _CONTENT.fullmatch(record.content)
+    return parts is not None and parts[1] == record.id
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(value)
+    return value
+
+
+def _whole(value: object) -> int:
+    if type(value) is not int or abs(value) >= _BEYOND:
+        raise ValueError(value)
+    return value
+
+
+def _count(value: object) -> int:
+    number = _whole(value)
+    if number < 0:
+        raise ValueError(value)
+    return number
+
+
+def _time(value: object) -> float:
+    if not isinstance(value, int | float) or not abs(value) < _LATEST_S:  # not a number is not below anything
+        raise ValueError(value)
+    return float(value)
+
+
+def _facts(given: object) -> Mapping[str, Fact]:
+    facts = cast("dict[Any, Any]", given)
+    if not all(isinstance(value, str | int | float | None) for value in facts.values()):
+        raise TypeError(given)
+    return dict(facts)
+
+
+def _source(given: Mapping[str, Any]) -> Source:
+    numbers = {name: _whole(value) for name, value in given.items() if name != "path"}
+    return Source(path=_text(given["path"]), **numbers)
 
 
 def _notable(given: Mapping[str, Any] | None) -> "Notables | None":
@@ -124,11 +181,10 @@ def _notable(given: Mapping[str, Any] | None) -> "Notables | None":
         return None
     from ..budget.notable import Notables
 
-    values: dict[str, Any] = {
-        name: tuple(cast("list[Any]", value)) if isinstance(value, list) else value for name, value in given.items()
-    }
-    values["lines"] = tuple((int(number), str(text)) for number, text in given["lines"])
-    return Notables(**values)
+    lines = tuple((_count(number), _text(text)) for number, text in given["lines"])
+    alike = tuple(_count(count) for count in given.get("alike", ()))
+    counts = {name: _count(given.get(name, 0)) for name in ("total", "errors", "warnings")}
+    return Notables(lines=lines, alike=alike, **counts)
 
 
 def label(wanted: str) -> str:

@@ -35,6 +35,15 @@ def damaged(reference: str) -> BursarError:
     )
 
 
+def unreadable(what: str, error: OSError) -> BursarError:
+    """Refuse what is there but could not be read."""
+    return BursarError(
+        "read_failed",
+        f"{what} could not be read ({error.strerror or type(error).__name__})",
+        "Try again; if that does not help, check the disk that it lies on",
+    )
+
+
 def source_changed(path: str, what: str) -> BursarError:
     """Refuse a reference whose file is another one by now."""
     return BursarError(
@@ -48,8 +57,8 @@ def quota(limit_bytes: int) -> BursarError:
     """Refuse to store more in a session."""
     return BursarError(
         "quota",
-        f"this session's artifacts would exceed {limit_bytes:,} bytes",
-        "Work on in a new session, or have the server started with a higher --quota-bytes",
+        f"this session's artifacts, with those still being written, would exceed {limit_bytes:,} bytes",
+        "Work on in a new session, or have the server started with a higher --session-quota-bytes",
     )
 
 

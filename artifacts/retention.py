@@ -6,9 +6,9 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 
 from . import locks, records
-from .folder import TEMPORARY, Folder
+from .folder import ABSENT, TEMPORARY, Folder
 from .limits import Limits
-from .session import DIRECTORY, LOCK
+from .session import DIRECTORY, LOCK, OWNER
 
 _GONE = ".gone-"
 
@@ -31,6 +31,7 @@ class _Found:
     name: str
     used: float
     size: int
+    has_owner: bool
 
 
 def sweep(root: Folder, limits: Limits, now: float) -> Swept:
@@ -43,7 +44,7 @@ def sweep(root: Folder, limits: Limits, now: float) -> Swept:
     sessions = removed = 0
     for session in found:
         idle_s = now - session.used
-        too_old = idle_s > limits.idle_s
+        too_old = idle_s > (limits.idle_s if session.has_owner else limits.settle_s)  # without, nobody can attach to it
         too_much = total - removed > limits.total_bytes and abs(idle_s) > limits.settle_s
         if (too_old or too_much) and _remove(root, session):
             sessions += 1
@@ -51,6 +52,17 @@ def sweep(root: Folder, limits: Limits, now: float) -> Swept:
         elif idle_s > limits.settle_s:
             _tidy(root, session.name)
     return Swept(sessions, removed)
+
+
+def remove(root: Folder, name: str) -> None:
+    """Remove a session, in use or not: it is gone in one step, and what still writes into it writes into nothing.
+
+    Raises:
+        OSError: it is not there, or cannot be removed.
+    """
+    gone = _GONE + os.urandom(6).hex()
+    root.rename(name, gone)
+    _remove_tree(root, gone)
 
 
 def _sessions(root: Folder) -> list[_Found]:
@@ -61,14 +73,19 @@ def _sessions(root: Folder) -> list[_Found]:
         with suppress(OSError):
             used = entry.stat(follow_symlinks=False).st_mtime
             size = 0
+            has_owner = False
             folder = root.child(entry.name)
             for file in folder.entries():
-                status = file.stat(follow_symlinks=False)
+                has_owner = has_owner or file.name == OWNER
+                try:
+                    status = file.stat(follow_symlinks=False)
+                except FileNotFoundError:  # a session in use: files come and go
+                    continue
                 size += status.st_size
                 if file.name == LOCK:
                     used = max(used, status.st_mtime)
             folder.close()
-            found.append(_Found(entry.name, used, size))
+            found.append(_Found(entry.name, used, size, has_owner))
     return found
 
 
@@ -86,8 +103,12 @@ def _remove(root: Folder, session: _Found) -> bool:
         gone = _GONE + os.urandom(6).hex()
         if sys.platform == "win32":  # where a directory with an open file in it, ours or a user's, keeps its name
             held.close()
-        root.rename(session.name, gone)
-        _remove_tree(root, gone)  # whoever waits for the lock meanwhile finds no session behind it
+            root.rename(session.name, gone)
+        else:
+            root.rename(session.name, gone)
+            folder.remove(OWNER)  # whoever waits for the lock finds no session behind it
+            held.close()
+        _remove_tree(root, gone)
         return True
     return False
 
@@ -100,20 +121,23 @@ def _tidy(root: Folder, name: str) -> None:
         if lock is None:
             return
         try:
-            names = {entry.name for entry in folder.entries()}
+            names = [entry.name for entry in folder.entries()]
             for file in names:
-                artifact = file.partition("-")[0]
-                stray = records.ID.fullmatch(artifact) and file != artifact and not _has_record(folder, artifact, names)
-                if stray or file.startswith(TEMPORARY):
+                artifact = file.partition("-")[0].removesuffix(".json")
+                is_artifact = records.ID.fullmatch(artifact) and file != artifact
+                if file.startswith(TEMPORARY) or (is_artifact and not _may_have_record(folder, artifact)):
                     folder.remove(file)
         finally:
             os.close(lock)
             folder.close()
 
 
-def _has_record(folder: Folder, artifact: str, names: set[str]) -> bool:
-    record = f"{artifact}.json"
-    return record in names and records.loads(artifact, folder.contents(record)) is not None
+def _may_have_record(folder: Folder, artifact: str) -> bool:
+    """Tell whether there is a record that was finished; a damaged one, or a later version's, is one."""
+    try:
+        return not records.is_torn(folder.contents(f"{artifact}.json"))
+    except OSError as error:
+        return error.errno not in ABSENT
 
 
 def _claim(folder: Folder) -> int | None:
@@ -129,10 +153,8 @@ def _claim(folder: Folder) -> int | None:
 
 
 def _remove_tree(root: Folder, name: str) -> None:
-    """Remove a directory of ours and the files in it; there are no directories in it."""
+    """Remove a directory of ours with all that is in it; what was put there by others goes too, links unfollowed."""
+    from shutil import rmtree
+
     with suppress(OSError):
-        folder = root.child(name)
-        for file in [entry.name for entry in folder.entries()]:
-            folder.remove(file)
-        folder.close()
-        root.remove_folder(name)
+        rmtree(root.path / name, ignore_errors=True)

@@ -139,7 +139,7 @@ class _Search:
 
         with self._artifact.opened() as content:
             start, end, first_line = self._range(content)
-            self._engine = engine(self._query.pattern, content, start, end)
+            self._engine = engine(self._query.pattern, content, start, end, self._report)
             if self._is_stopped:
                 self._engine.stop()
             hits = self._engine.hits(LINES_MAX, HITS_MAX)

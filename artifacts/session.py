@@ -1,10 +1,13 @@
 """A session: a directory of artifacts that belong together and to one owner."""
 
+import errno
 import os
 import re
+import stat
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Protocol
@@ -13,15 +16,16 @@ from ..errors import BursarError
 from . import index, locks, records, refusals
 from .artifact import Artifact, Opener
 from .folder import Folder, read_at
-from .index import BLOCK, LineIndex
+from .index import BLOCK, INDEX_MAX_BYTES, LineIndex
 from .ledger import Ledger
-from .limits import Limits
+from .limits import Limits, Redaction
 from .records import Fact, Record, Source
 from .spool import Spool
 from .writer import Writer
 
 HANDLE_PREFIX = "ses_"
 LOCK = "lock"
+OWNER = "owner.json"
 DIRECTORY = re.compile(r"[a-z2-7]{12}", re.ASCII)
 """What a session's directory is called: the beginning of a hash of its handle."""
 
@@ -42,6 +46,15 @@ class Shelves(Protocol):
         ...
 
 
+class Growing(Protocol):
+    """A content that is being written."""
+
+    @property
+    def size(self) -> int:
+        """How many bytes it has by now."""
+        ...
+
+
 class Session:
     """Open while this object is: the store never sweeps it. Made by `Store.create` and `Store.attach` only.
 
@@ -49,6 +62,7 @@ class Session:
         handle: the key to it, `ses_` and 22 characters; shown to nobody but its owner.
         owner: whom it belongs to.
         ledger: its records; for the writers of this room.
+        growing: what is being written here, each with the name of its file, empty where it has none yet.
     """
 
     def __init__(self, handle: str, owner: str, folder: Folder, lock: int, limits: Limits, store: Shelves) -> None:
@@ -62,8 +76,9 @@ class Session:
         self._renewing = threading.Lock()
         self._neighbours: dict[str, Session] = {}
         self._indexes: dict[str, LineIndex] = {}
-        self._checked: set[tuple[str, int, int]] = set()
+        self._checked: set[tuple[str, int, int, int]] = set()
         self._used: int | None = None
+        self.growing: dict[Growing, str] = {}
         self._touched = time.monotonic()
         self._close: Callable[[int], None] = os.close
 
@@ -142,9 +157,16 @@ class Session:
         return self.view(record, opener)
 
     def artifacts(self, opener: Opener | None = None) -> list[Artifact]:
-        """Return all artifacts, oldest first."""
+        """Return all artifacts, oldest first.
+
+        Raises:
+            BursarError: read_failed.
+        """
         self._touch()
-        return [self.view(record, opener) for record in self.ledger.all()]
+        try:
+            return [self.view(record, opener) for record in self.ledger.all()]
+        except OSError as error:
+            raise refusals.unreadable("the list of artifacts", error) from error
 
     def open(self, reference: str, opener: Opener | None = None) -> Artifact:
         """Return an artifact as it is now.
@@ -155,7 +177,7 @@ class Session:
             opener: opens local files by the rules for files, for artifacts that refer to one.
 
         Raises:
-            BursarError: unknown_artifact, in one wording for every failure.
+            BursarError: unknown_artifact, in one wording for all that is not there; read_failed for what is.
         """
         self._touch()
         handle, slash, artifact = reference.strip().removeprefix("artifact://").rpartition("/")
@@ -163,7 +185,7 @@ class Session:
             return self._neighbour(handle).open(artifact, opener)
         if slash and handle != self.handle:
             artifact = self._of_path(reference)
-        if not records.ID.fullmatch(artifact) or (record := self.ledger.find(artifact)) is None:
+        if not records.ID.fullmatch(artifact) or (record := self._find(artifact)) is None:
             raise refusals.unknown_artifact()
         return self.view(record, opener)
 
@@ -213,17 +235,25 @@ class Session:
         return Artifact(record, self, opener)
 
     def room(self, *, anew: bool = False) -> int:
-        """Return how many bytes the session may still grow; `anew` counts also what other processes stored.
+        """Return how many bytes the session may still grow.
+
+        What the open writers of this process hold counts as used, and so does all that other processes have stored by
+        the time it is counted, which `anew` does.
 
         Raises:
             BursarError: store_failed.
         """
         if self._used is None or anew:
             try:
-                self._used = self.ledger.stored_bytes()
+                self._used = self.ledger.stored_bytes(but=set(self.growing.values()))
             except OSError as error:
                 raise refusals.from_os(error, "more in this session") from error
-        return self._limits.session_bytes - self._used
+        return self._limits.session_bytes - self._used - sum(part.size for part in tuple(self.growing))
+
+    @property
+    def redaction(self) -> Redaction:
+        """Whether credentials are blanked in what is read or stored."""
+        return self._limits.redact
 
     @property
     def limit_bytes(self) -> int:
@@ -242,15 +272,21 @@ class Session:
     def check_content(self, record: Record, descriptor: int) -> bool:
         """Tell whether an open content is what was recorded.
 
-        Size and time suffice as long as they are as recorded; else the hash decides, once per state of the file. More
+        Size and times suffice as long as they are as recorded; else the hash decides, once per state of the file. More
         than was recorded is no damage: a process that outlived its call may have added to it, and that is never shown.
+        What has no hash yet must have no other name either: it could be a file of another session.
+
+        Raises:
+            OSError: it could not be read.
         """
         found = os.fstat(descriptor)
-        if found.st_size < record.size:
+        if not stat.S_ISREG(found.st_mode) or found.st_size < record.size:
             return False
-        if not record.sha256 or _is_untouched(record, found):
+        if not record.sha256:
+            return found.st_nlink == 1
+        if _is_untouched(record, found):
             return True
-        state = (record.id, found.st_size, found.st_mtime_ns)
+        state = (record.id, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
         if state not in self._checked:
             if _sha256(descriptor, record.size) != record.sha256:
                 return False
@@ -282,7 +318,7 @@ class Session:
         if artifact.size <= BLOCK:
             return None
         try:
-            data = self._folder.contents(f"{artifact.id}.idx")
+            data = self._folder.contents(f"{artifact.id}.idx", INDEX_MAX_BYTES)
         except OSError:
             return None
         stored = index.loads(data, artifact.size, _mtime_ns(artifact.record))
@@ -308,8 +344,14 @@ class Session:
         artifact = name.partition("-")[0]
         if parent != str(self.directory) or not records.ID.fullmatch(artifact):
             return ""
-        record = self.ledger.find(artifact)
+        record = self._find(artifact)
         return artifact if record is not None and record.content == name else ""
+
+    def _find(self, artifact: str) -> Record | None:
+        try:
+            return self.ledger.find(artifact)
+        except OSError as error:
+            raise refusals.unreadable(artifact, error) from error
 
     def _stay(self) -> None:
         """Go on in a new directory if somebody has deleted it, such as a command; what was stored in it is gone."""
@@ -330,16 +372,29 @@ class Session:
             self._close(former)
 
     def _touch(self) -> None:
-        """Have a directory, and say on disk that the session is in use, now and then."""
+        """Have a directory that is private, and say on disk that the session is in use, now and then."""
         self._stay()
+        with suppress(OSError):
+            self._folder.heal()
         now = time.monotonic()
         if now - self._touched < _TOUCH_EVERY_S:
             return
         self._touched = now
+        self._used = None  # other processes may have stored something
         try:
             self._folder.touch(LOCK)
+        except FileNotFoundError:
+            self._lock_again()
         except OSError:
             return
+
+    def _lock_again(self) -> None:
+        """Make the lock file that somebody has deleted anew: the one that is held protects from no sweep any more."""
+        with suppress(OSError):
+            lock = take_lock(self._folder, os.O_RDWR | os.O_CREAT)
+            former, self._lock = self._lock, lock
+            if former is not None:
+                self._close(former)
 
 
 def source_of(path: str, found: os.stat_result) -> Source:
@@ -348,14 +403,28 @@ def source_of(path: str, found: os.stat_result) -> Source:
 
 
 def take_lock(folder: Folder, flags: int) -> int:
-    """Open a session's lock file and mark the session as used."""
-    descriptor = folder.open(LOCK, flags)
-    locks.share(descriptor)
+    """Open a session's lock file and mark the session as used.
+
+    Raises:
+        OSError: it cannot be opened, or somebody keeps the lock.
+    """
+    try:
+        descriptor = folder.open(LOCK, flags)
+    except OSError as error:
+        if error.errno != errno.EROFS:
+            raise
+        descriptor = folder.open(LOCK)  # what was stored can still be read
+    try:
+        locks.share(descriptor)
+    except BaseException:
+        os.close(descriptor)
+        raise
     return descriptor
 
 
 def _is_untouched(record: Record, found: os.stat_result) -> bool:
-    return (found.st_size, found.st_mtime_ns) == (record.size, record.mtime_ns)
+    as_recorded = (found.st_size, found.st_mtime_ns, found.st_nlink) == (record.size, record.mtime_ns, 1)
+    return as_recorded and found.st_ctime_ns <= record.entered_ns
 
 
 def _mtime_ns(record: Record) -> int:
@@ -363,7 +432,6 @@ def _mtime_ns(record: Record) -> int:
 
 
 def _sha256(descriptor: int, size: int) -> str:
-
     hashed = sha256()
     offset = 0
     while offset < size and (block := read_at(descriptor, offset, min(BLOCK, size - offset))):

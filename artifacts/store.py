@@ -7,14 +7,15 @@ import json
 import os
 import re
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import BursarError
 from . import refusals
-from .folder import CREATE, Folder, write
+from .folder import ABSENT, Folder
 from .limits import Limits
-from .session import DIRECTORY, HANDLE_PREFIX, LOCK, Session, take_lock
+from .session import DIRECTORY, HANDLE_PREFIX, LOCK, OWNER, Session, take_lock
 
 if TYPE_CHECKING:
     from .retention import Swept
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 _ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _LENGTH = 22  # of 62 characters each: 131 bits
 _HANDLE = re.compile(rf"{HANDLE_PREFIX}[0-9A-Za-z]{{{_LENGTH}}}", re.ASCII)
-_OWNER = "owner.json"
 
 
 class Store:
@@ -38,24 +38,27 @@ class Store:
         """Where the sessions lie."""
         return Path(os.path.abspath(self._path))  # noqa: PTH100 - links are not to be resolved
 
-    def create(self, owner: str) -> Session:
+    def create(self, owner: str, handle: str = "") -> Session:
         """Make a new session.
 
         Args:
             owner: whom it belongs to, such as `local:1000`; only he can attach to it later.
+            handle: the key to it, made by `handle_from` of a secret that nobody else has; default: a random one.
 
         Raises:
-            BursarError: data_directory_refused, disk_full or store_failed.
+            BursarError: data_directory_refused, disk_full or store_failed; unknown_session if there is one already
+                behind a handle that was given.
         """
         try:
             while True:
-                handle = _mint()
+                minted = handle or handle_from(os.urandom(32))
                 try:
-                    folder = self._folder().child(_directory(handle), create=True)
+                    folder, lock = self._make(minted, owner)
                 except FileExistsError:
+                    if handle:
+                        raise refusals.unknown_session() from None
                     continue
-                lock = _begin(folder, handle, owner)
-                return Session(handle, owner, folder, lock, self.limits, self)
+                return Session(minted, owner, folder, lock, self.limits, self)
         except OSError as error:
             raise refusals.from_os(error, "a new session") from error
 
@@ -63,27 +66,29 @@ class Store:
         """Open the session that a handle is the key to.
 
         Raises:
-            BursarError: unknown_session, in one wording for malformed, unknown, expired and somebody else's handles.
+            BursarError: unknown_session, in one wording for malformed, unknown, expired and somebody else's handles;
+                read_failed when it cannot be told just now.
         """
         if not _HANDLE.fullmatch(handle):
             raise refusals.unknown_session()
         try:
             folder = self._folder().child(_directory(handle))
-            lock = take_lock(folder, os.O_RDWR)
+            lock = take_lock(folder, os.O_RDWR | os.O_CREAT)  # somebody may have deleted it
         except OSError as error:
-            raise refusals.unknown_session() from error
+            raise _not_attached(error) from error
         session = Session(handle, owner, folder, lock, self.limits, self)
         try:
             # Read after locking: a session that was being swept has lost this file by now.
-            if not _is_owner(folder.contents(_OWNER), handle, owner):
+            if not _is_owner(folder.contents(OWNER), handle, owner):
                 raise refusals.unknown_session()
-            folder.touch(LOCK)
         except OSError as error:
             session.close()
-            raise refusals.unknown_session() from error
+            raise _not_attached(error) from error
         except BaseException:
             session.close()
             raise
+        with suppress(OSError):  # a disk that can only be read
+            folder.touch(LOCK)
         return session
 
     def renew(self, handle: str, owner: str) -> tuple[Folder, int]:
@@ -94,13 +99,28 @@ class Store:
             BursarError: data_directory_refused, or unknown_session if another process made one that is not his.
         """
         try:
-            folder = self._folder().child(_directory(handle), create=True)
+            return self._make(handle, owner)
         except FileExistsError:
             folder = self._folder().child(_directory(handle))
-            if not _is_owner(folder.contents(_OWNER), handle, owner):
+            if not _is_owner(folder.contents(OWNER), handle, owner):
                 raise refusals.unknown_session() from None
-            return folder, take_lock(folder, os.O_RDWR)
-        return folder, _begin(folder, handle, owner)
+            return folder, take_lock(folder, os.O_RDWR | os.O_CREAT)
+
+    def remove(self, handle: str, owner: str) -> None:
+        """Remove a session and everything in it, because its owner wants it gone; a call in it fails. Blocks.
+
+        Raises:
+            BursarError: unknown_session, as `attach` has it; store_failed.
+        """
+        from .retention import remove
+
+        self.attach(handle, owner).close()
+        try:
+            remove(self._folder(), _directory(handle))
+        except FileNotFoundError:
+            raise refusals.unknown_session() from None
+        except OSError as error:
+            raise refusals.from_os(error, "less") from error
 
     def sweep(self) -> "Swept":
         """Remove what is too old or too much, never a session in use; call it in a thread, at the start and at times.
@@ -115,11 +135,53 @@ class Store:
         except OSError as error:
             raise refusals.from_os(error, "less") from error
 
+    def private(self, name: str) -> Path:
+        """Return a directory in the store that is no session, made if missing; `name` begins with a dot.
+
+        Raises:
+            BursarError: data_directory_refused, disk_full or store_failed.
+        """
+        try:
+            with suppress(FileExistsError):
+                self._folder().child(name, create=True).close()
+            folder = self._folder().child(name)
+        except OSError as error:
+            raise refusals.from_os(error, f"anything in {name}") from error
+        folder.close()
+        return folder.path
+
     def close(self) -> None:
         """Let go of the directory; sessions stay open."""
         if self._opened is not None:
             self._opened.close()
             self._opened = None
+
+    def _make(self, handle: str, owner: str) -> tuple[Folder, int]:
+        """Make the directory of a session, or finish one whose making was interrupted; return it with its lock.
+
+        Raises:
+            FileExistsError: the session exists.
+            OSError: it cannot be made; nothing of it is left.
+        """
+        root, name = self._folder(), _directory(handle)
+        is_new = True
+        try:
+            folder = root.child(name, create=True)
+        except FileExistsError:
+            is_new = False
+            folder = root.child(name)
+            if _has(folder, OWNER):
+                raise
+        try:
+            lock = take_lock(folder, os.O_RDWR | os.O_CREAT)
+            _write_owner(folder, handle, owner, fsync=self.limits.fsync)
+            if self.limits.fsync:
+                root.sync()
+        except BaseException:
+            if is_new:
+                _unmake(root, name, folder)
+            raise
+        return folder, lock
 
     def _folder(self) -> Folder:
         if self._opened is None or self._opened.is_gone():
@@ -152,11 +214,12 @@ def _is_session(place: Path) -> bool:
         found = {file.name for file in place.iterdir()}
     except OSError:
         return False
-    return not found or LOCK in found or _OWNER in found
+    return not found or LOCK in found or OWNER in found
 
 
-def _mint() -> str:
-    number = int.from_bytes(os.urandom(32), "little")
+def handle_from(secret: bytes) -> str:
+    """Return the handle that stands for a secret of 32 bytes, random or nobody else's."""
+    number = int.from_bytes(secret, "little")
     characters: list[str] = []
     for _ in range(_LENGTH):
         number, digit = divmod(number, len(_ALPHABET))
@@ -169,20 +232,26 @@ def _directory(handle: str) -> str:
     return base64.b32encode(hashlib.sha256(handle.encode()).digest())[:12].decode().lower()
 
 
-def _begin(folder: Folder, handle: str, owner: str) -> int:
-    """Make a new directory one of a session, and return its lock."""
-    lock = take_lock(folder, CREATE)
-    _write_owner(folder, handle, owner)
-    return lock
-
-
-def _write_owner(folder: Folder, handle: str, owner: str) -> None:
+def _write_owner(folder: Folder, handle: str, owner: str, *, fsync: bool) -> None:
     given = {"handle_sha256": hashlib.sha256(handle.encode()).hexdigest(), "owner": owner, "created": time.time()}
-    descriptor = folder.open(_OWNER, CREATE)
-    try:
-        write(descriptor, json.dumps(given).encode())
-    finally:
-        os.close(descriptor)
+    folder.replace(OWNER, json.dumps(given).encode(), sync=fsync)
+
+
+def _unmake(root: Folder, name: str, folder: Folder) -> None:
+    """Leave nothing of a session that could not be made."""
+    with suppress(OSError):
+        folder.remove(OWNER)
+        folder.remove(LOCK)
+        root.remove_folder(name)
+
+
+def _has(folder: Folder, name: str) -> bool:
+    return any(entry.name == name for entry in folder.entries())
+
+
+def _not_attached(error: OSError) -> BursarError:
+    """Tell that there is no such session, or that the system could not say."""
+    return refusals.unknown_session() if error.errno in ABSENT else refusals.unreadable("the session", error)
 
 
 def _is_owner(data: bytes, handle: str, owner: str) -> bool:

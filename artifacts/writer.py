@@ -3,12 +3,14 @@
 import os
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from . import locks, refusals
+from ..errors import BursarError
+from . import locks, redaction, refusals
 from .artifact import Artifact
 from .folder import APPEND, read_at, write
 from .index import BLOCK
@@ -17,10 +19,13 @@ from .scan import Scan, scan_of
 
 if TYPE_CHECKING:
     from .follow import Follower
-    from .session import Session
+    from .session import Growing, Session
 
 _IN_PLACE_BYTES = 4 * BLOCK
 """Up to this size a commit is done on the event loop; larger contents may need a look at their end."""
+
+_COUNTS = 64
+"""How often a session is counted anew while a process fills it."""
 
 _GIVEN_BACK_BYTES = 1 << 18
 """How much of the end is given up on a full disk, so that there is room for the record of the rest."""
@@ -30,6 +35,10 @@ class Writer:
     """An artifact in the making.
 
     As a context manager it commits at the end: as `whole`, or after an exception as `partial` if anything was captured.
+
+    Attributes:
+        when_full: called once, in a thread, when a process writes into this and the session is full with all that is
+            being written into it; looked at with every MiB, so some more may have been written until then.
     """
 
     def __init__(self, session: "Session", *, tool: str, did: str, label: str) -> None:
@@ -39,11 +48,13 @@ class Writer:
         self._tool = tool
         self._did = did
         self._started = time.time()
-        self._room = session.room()
         self._scan = Scan()
+        self._growing: Growing = self._scan
         self._follower: Follower | None = None
         self._shared: int | None = None
         self._live: Record | None = None
+        self.when_full: Callable[[], None] | None = None
+        self._counted_at = 0
         self._failed = False
         self._artifact: Artifact | None = None
         self._temporary = ""
@@ -54,6 +65,7 @@ class Writer:
         except OSError as error:
             raise refusals.from_os(error, self._what) from error
         self._descriptor: int | None = nameless
+        session.growing[self._growing] = self._temporary
 
     @property
     def size(self) -> int:
@@ -61,7 +73,8 @@ class Writer:
         if self._artifact is not None:
             return self._artifact.size
         if self._live is not None and self._descriptor is not None:
-            return os.fstat(self._descriptor).st_size
+            with suppress(OSError):  # then what is known without the disk
+                return os.fstat(self._descriptor).st_size
         return self._scan.size
 
     @property
@@ -85,8 +98,8 @@ class Writer:
 
     @property
     def room(self) -> int:
-        """How many bytes the session may still grow, as counted when this writer last looked."""
-        return self._room
+        """How many bytes the session may still grow, with all that is being written into it now."""
+        return self._session.room()
 
     def write(self, data: bytes) -> None:
         """Append; takes about as long as the disk's cache does.
@@ -95,12 +108,9 @@ class Writer:
             BursarError: disk_full or quota; what was written before can still be committed.
         """
         descriptor = self._opened()
-        if len(data) > self._room:
-            self._room = self._session.room(anew=True) - (0 if self._live is not None else self._scan.size)
-        if len(data) > self._room:
+        if data and len(data) > self._session.room() and len(data) > self._session.room(anew=True):
             self._failed = True
             raise refusals.quota(self._session.limit_bytes)
-        self._room -= len(data)
         try:
             write(descriptor, data)
         except OSError as error:
@@ -115,7 +125,7 @@ class Writer:
         """Return a descriptor that a process can write into; the artifact exists from now on, live.
 
         It appends, is not inherited unless passed on, and belongs to this writer. Nothing here stops the process at the
-        quota: whoever starts it ends it after `room` bytes.
+        quota: whoever starts it ends it after `room` bytes, and before that `when_full`.
 
         Raises:
             BursarError: quota, disk_full or store_failed.
@@ -123,8 +133,7 @@ class Writer:
         descriptor = self._opened()
         if self._shared is not None:
             return self._shared
-        self._room = self._session.room(anew=True)
-        if self._room <= 0:
+        if self._session.room(anew=True) <= 0:
             raise refusals.quota(self._session.limit_bytes)
         from .follow import Follower
 
@@ -136,7 +145,9 @@ class Writer:
             self._shared = self._folder.open(self._live.content, os.O_WRONLY | APPEND)
         except OSError as error:
             raise refusals.from_os(error, self._what) from error
-        self._follower = Follower(self._opened())
+        self._session.growing.pop(self._growing, None)
+        self._follower = self._growing = Follower(self._opened(), self._look_at_room)
+        self._session.growing[self._growing] = self._live.content
         self._follower.start()
         return self._shared
 
@@ -240,6 +251,10 @@ class Writer:
         if self._follower is not None:
             self._scan = self._follower.finish()
             self._follower = None
+        if self._session.redaction == "stored":
+            facts = redaction.facts(facts)
+            if redaction.in_place(descriptor, self._scan.size):
+                self._scan = scan_of(descriptor)
         if self._session.ledger.fsync:
             os.fsync(descriptor)
         if state == "whole" and os.fstat(descriptor).st_size != self._scan.size:
@@ -261,9 +276,18 @@ class Writer:
 
         if self._live is None:
             return self._session.ledger.enter(self._label, self._name, record)
-        final = record(self._live.id, self._live.content)
-        self._session.ledger.amend(final)
-        return final
+        return self._session.ledger.amend(record(self._live.id, self._live.content))
+
+    def _look_at_room(self) -> None:
+        """Have the process ended if the session is full; what other processes stored is counted again now and then."""
+        size = self.size
+        is_due = size - self._counted_at >= self._session.limit_bytes // _COUNTS
+        self._counted_at = size if is_due else self._counted_at
+        with suppress(BursarError):  # it cannot be counted just now
+            if self._session.room(anew=is_due) < 0 and self._session.room(anew=True) < 0:
+                tell, self.when_full = self.when_full, None
+                if tell is not None:
+                    tell()
 
     def _start_over(self, state: State | None, source: Source | None, facts: Mapping[str, Fact] | None) -> Artifact:
         """Store it in the session's new directory: the one that it was written in was deleted, but it is still open."""
@@ -311,6 +335,7 @@ class Writer:
         return True
 
     def _close(self) -> None:
+        self._session.growing.pop(self._growing, None)
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
             if self._live is not None:

@@ -1,5 +1,6 @@
 """Fit a reply, whatever is in it, into its ceiling: one line of valid JSON that is never cut as a string."""
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -105,12 +106,18 @@ def next_call(reference: str, resume: Resume) -> str:
     A long argument is not repeated: the model has just written it.
     """
     arguments: dict[str, str | int] = {**({"artifact": reference} if reference else {}), **resume}
-    written = {name: dumps(value) for name, value in arguments.items()}
+    written = {name: _argument(value) for name, value in arguments.items()}
     shown = [
         f"{name}={text if len(text.encode()) <= _ARGUMENT_MAX_BYTES else f'<the same {name}>'}"
         for name, text in written.items()
     ]
     return f"read_artifact({', '.join(shown)})"
+
+
+def _argument(value: str | int) -> str:
+    """Write an argument; one that holds what a reader does not see, with escapes: it may be out of a content."""
+    is_plain = isinstance(value, int) or clean(value, len(value)) == value
+    return dumps(value) if is_plain else json.dumps(value)
 
 
 def facts(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -346,7 +346,7 @@ def test_a_process_is_given_no_descriptor_in_a_session_that_is_full(tmp_path):
         descriptor = session.writer(tool="t", did="d")
         descriptor.descriptor()
         assert 0 < descriptor.room < 5000
-        writer.write(b"x" * 1500)
+        writer.write(b"x" * 500)
     descriptor.discard()
     full = session.writer(tool="t", did="d")
     with session.writer(tool="t", did="d") as writer:
@@ -354,7 +354,7 @@ def test_a_process_is_given_no_descriptor_in_a_session_that_is_full(tmp_path):
     with pytest.raises(BursarError) as refused:
         full.descriptor()
     assert refused.value.code == "quota"
-    assert "--quota-bytes" in refused.value.fix
+    assert "--session-quota-bytes" in refused.value.fix
     assert full.artifact is None
     session.close()
 

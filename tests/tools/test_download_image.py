@@ -103,6 +103,10 @@ SVG = b'<?xml version="1.0"?><!-- a --><svg xmlns="http://www.w3.org/2000/svg" v
 HEIC = b"\x00\x00\x00\x18ftypheic\x00\x00\x00\x00mif1heic" + bytes(2000)
 
 
+async def unheard(done, total=None, message=""):
+    """Takes reports of progress."""
+
+
 async def download(session, workers, there, path="/picture.png", **options):
     net = net_for(there, limits=options.pop("limits", Limits(connect_s=1, between_s=2, total_s=5)))
     arguments = DownloadImageArgs(url=there.url(path), **options)
@@ -113,7 +117,7 @@ async def download(session, workers, there, path="/picture.png", **options):
         session=session,
         workspace=None,
         commands=None,
-        progress=None,
+        progress=unheard,
         patience_s=60,
         net=net,
         workers=workers,
@@ -347,8 +351,8 @@ async def test_a_cancelled_download_leaves_nothing(session, workers):
 class Hurried(Workers):
     """Gives nothing any time."""
 
-    async def call(self, function, args, *, deadline_s=0.0, memory_bytes=1_500_000_000, within_s=0.0):
-        return await super().call(function, args, deadline_s=0.0001, memory_bytes=memory_bytes)
+    async def call(self, function, args, **given):
+        return await super().call(function, args, **{**given, "deadline_s": 0.0001})
 
 
 async def test_a_picture_that_takes_too_long_is_refused(session):

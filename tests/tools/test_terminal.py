@@ -321,7 +321,10 @@ async def test_a_background_command_that_fails_at_once_is_told_so(bench: Bench):
 async def test_a_background_command_can_be_talked_to_and_stopped(bench: Bench, sleep: str):
     reference = live(await bench(f"while read line; do echo got $line; done; echo closed; {sleep}", background=True))
     first = await bench(artifact=reference, input="one\n")
-    assert (shown(first), first.facts) == ("got one\n", {"state": "running", "bytes": "0-7 of 8"})
+    assert (shown(first), first.facts) == (
+        "got one\n",
+        {"state": "running", "isolation": "unsafe", "bytes": "0-7 of 8"},
+    )
     assert shown(await bench(artifact=reference.partition("/")[2], input="two\nthree\n")) == "got two\ngot three\n"
     assert shown(await bench(artifact=reference, input="four\n\x04")) == "got four\nclosed\n"
     with pytest.raises(BursarError, match="input_closed"):
@@ -345,7 +348,7 @@ async def test_first_input_goes_to_a_background_command_that_then_waits_for_more
 async def test_the_end_of_a_running_command_can_be_waited_for(bench: Bench):
     reference = live(await bench("read line; echo bye; exit 6", background=True))
     waiting = await bench(artifact=reference, timeout_s=0.1)
-    assert (waiting.facts, shown(waiting)) == ({"state": "running"}, "")
+    assert (waiting.facts, shown(waiting)) == ({"state": "running", "isolation": "unsafe"}, "")
 
     async def answer() -> None:
         await anyio.sleep(0.2)
@@ -401,13 +404,29 @@ async def test_an_answer_that_is_no_text_says_how_it_is_shown(bench: Bench):
     await bench(artifact=reference, stop=True)
 
 
+async def test_commands_at_a_time_share_what_their_session_may_hold(bench: Bench, tmp_path: Path):
+    limit = 24 << 20
+    bench.session = Store(tmp_path / "small", StoreLimits(session_bytes=limit)).create("local:test")
+    ended: list[object] = []
+
+    async def flood() -> None:
+        ended.append((await bench("for i in $(seq 2000); do head -c 64K /dev/zero; done")).facts.get("ended"))
+
+    async with anyio.create_task_group() as group:
+        for _ in range(4):
+            group.start_soon(flood)
+    assert ended == ["output limit"] * 4
+    # Each alone would take all of it, and they are looked at now and then while they print on.
+    assert sum(artifact.size for artifact in bench.session.artifacts()) < 2 * limit
+
+
 async def test_a_command_prints_no_more_than_its_session_may_hold(bench: Bench, tmp_path: Path):
     bench.session = Store(tmp_path / "small", StoreLimits(session_bytes=100_000)).create("local:test")
     done = await bench("yes | head -c 60000")
     assert content(done.output) == b"y\n" * 30_000
     done = await bench("yes | head -c 60000")
     assert done.facts["ended"] == "output limit"
-    assert "--quota-bytes" in done.facts["fix"]
+    assert "--session-quota-bytes" in done.facts["fix"]
     assert sum(artifact.size for artifact in bench.session.artifacts()) < 100_000
     with bench.session.writer(tool="t", did="d") as writer:
         writer.write(b"x" * bench.session.room(anew=True))

@@ -164,7 +164,7 @@ async def test_a_long_list_of_missing_pictures_is_short_and_counts_them(desk):
 
 
 async def test_progress_only_rises(desk, monkeypatch):
-    monkeypatch.setattr("bursar.tools.write_pdf._LOOK_S", 0.01)
+    monkeypatch.setattr("bursar.tools.progress.LOOK_S", 0.01)
     await desk.write(content="text **bold** `code`\n\n" * 8_000)
     done = [done for done, _ in desk.told]
     assert done

@@ -58,3 +58,12 @@ def test_a_page_cut_inside_a_character_is_still_utf8() -> None:
 
 def test_what_no_encoding_fits_is_text_with_marks() -> None:
     assert "\ufffd" in decode(b"ok \xff\xfe\xfd \x81 \xc3(" * 20, "utf-8").text or decode(b"\xff" * 9).text
+
+
+@pytest.mark.parametrize(
+    "name", ["idna", "punycode", "unicode_escape", "raw_unicode_escape", "utf-7", "undefined", "\0"]
+)
+def test_a_codec_that_no_browser_knows_is_not_used(name: str) -> None:
+    found = decode(b"\\ud800 xn--\xff-+AGE- caf\xe9", name)
+    assert found.told_by != "header"
+    found.text.encode()

@@ -229,7 +229,7 @@ async def test_several_addresses_keep_their_places(fetch) -> None:
     assert [part.facts["url"].rpartition("/")[2] for part in done.parts] == ["article", "absent", "data.json"]
     assert [part.facts["status"] for part in done.parts] == [200, 404, 200]
     assert "grinding flour" in text(done.parts[0])
-    assert [done for done, _, _ in fetch.reported] == [1, 2, 3]
+    assert [done for done, _, _ in fetch.reported] == [0, 1, 2, 3]
 
 
 async def test_too_many_addresses_are_refused(fetch) -> None:

@@ -1,0 +1,69 @@
+"""What a server asks of the store for callers it tells apart: derived handles, deleting, a private corner."""
+
+import stat
+
+import pytest
+from bursar.artifacts import Store, handle_from
+from bursar.errors import BursarError
+
+SECRET = bytes(range(32))
+
+
+@pytest.fixture
+def store(tmp_path):
+    place = Store(tmp_path / "store")
+    yield place
+    place.close()
+
+
+def test_a_derived_handle_leads_to_one_session(store):
+    handle = handle_from(SECRET)
+    assert handle == handle_from(SECRET)
+    assert handle != handle_from(SECRET[::-1])
+    session = store.create("ann", handle)
+    again = store.attach(handle, "ann")
+    assert again.directory == session.directory
+    for open_one in (session, again):
+        open_one.close()
+
+
+@pytest.mark.parametrize("owner", ["ann", "bob"])
+def test_a_derived_handle_that_is_taken_makes_no_second_session(store, owner):
+    store.create("ann", handle_from(SECRET)).close()
+    with pytest.raises(BursarError) as refusal:
+        store.create(owner, handle_from(SECRET))
+    assert refusal.value.code == "unknown_session"
+
+
+def test_a_removed_session_is_gone_with_all_its_files(store):
+    session = store.create("ann")
+    place = session.directory
+    (place / "a1-text.txt").write_text("content")
+    store.remove(session.handle, "ann")
+    assert not place.exists()
+    assert [entry.name for entry in store.root.iterdir()] == []
+    with pytest.raises(BursarError, match="unknown_session"):
+        store.attach(session.handle, "ann")
+    session.close()
+
+
+@pytest.mark.parametrize("handle", ["own", "ses_" + "A" * 22, "", "ses_/../x"])
+def test_only_the_owner_of_a_session_removes_it(store, handle):
+    session = store.create("ann")
+    given = session.handle if handle == "own" else handle
+    with pytest.raises(BursarError) as refusal:
+        store.remove(given, "bob")
+    assert refusal.value.code == "unknown_session"
+    assert session.directory.is_dir()
+    session.close()
+
+
+def test_the_private_corner_is_private_and_no_session(store):
+    place = store.private(".corner")
+    assert stat.S_IMODE(place.stat().st_mode) == 0o700
+    (place / "secret").write_text("kept")
+    place.chmod(0o755)
+    assert store.private(".corner") == place
+    assert stat.S_IMODE(place.stat().st_mode) == 0o700
+    store.sweep()
+    assert (place / "secret").read_text() == "kept"
