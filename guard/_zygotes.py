@@ -120,7 +120,7 @@ class Zygote:
     def _start(self, orders: int) -> "subprocess.Popen[bytes]":
         cell = self._cell
         server = os.getpid() if cell is None or cell.sees_server else 0
-        arguments = [str(orders), str(server), HERE, *([] if cell is None else [json.dumps(cell.plan)])]
+        arguments = [str(orders), str(server), HERE, *([] if cell is None else [json.dumps(cell.walls)])]
         return subprocess.Popen(
             [*([] if cell is None else cell.prefix), *python(_BOOT, arguments)],
             stdin=subprocess.DEVNULL,

@@ -33,7 +33,7 @@ class Cell:
 
     Attributes:
         prefix: arguments that come before the helper's own.
-        plan: what the helper is told; JSON.
+        walls: for the commands, as the helper is told them in JSON; None where `command_prefix` brings them.
         environment: of commands, beside what all have.
         command_prefix: arguments that come before those of each command.
         private: the directory for temporary files, kept while the helper runs.
@@ -41,7 +41,7 @@ class Cell:
     """
 
     prefix: Sequence[str]
-    plan: Mapping[str, Any]
+    walls: Mapping[str, Any] | None
     environment: Mapping[str, str]
     command_prefix: Sequence[str]
     private: Private
@@ -77,7 +77,7 @@ def cell(policy: Policy, means: Means, hidden: Sequence[str], session: Path, hom
     walls = None if means.seatbelt else told_walls(policy, means, hidden, session, place)
     return Cell(
         prefix=prefix,
-        plan={"walls": walls, "private": place},
+        walls=walls,
         environment=private_environment(place, home, writable),
         command_prefix=command_prefix,
         private=private,

@@ -2,14 +2,19 @@
 
 import contextlib
 import os
-import shutil
+import subprocess
 import sys
+import threading
 from pathlib import Path
+
+from ..environment import helper_environment
+from ..zygote.removal import remove
 
 if sys.platform != "win32":
     import fcntl
 
-_PRUNED_MAX = 32
+_REMOVE = "import sys; sys.path.append(sys.argv[1]); from zygote.removal import remove; remove(sys.argv[2])"
+"""Run as a process of its own: a large directory takes longer to go than a server may take to end."""
 
 PREFIX = ".tmp-"
 """The store and its sweep leave names with a leading dot alone."""
@@ -37,10 +42,26 @@ class Private:
             os.close(self.fd)
 
     def release(self) -> None:
-        """Let go of the lock; the directory goes if no file is left in it, else with the next server's tidying."""
+        """Let go of the lock and have the directory removed, which the server's end does not hinder.
+
+        Never from inside a sandbox: there, the user's own directories may be mounted in it.
+        """
         with contextlib.suppress(OSError):
             os.close(self.fd)
-        _prune(self.path)
+        with contextlib.suppress(OSError):
+            self.path.rmdir()
+            return
+        with contextlib.suppress(OSError):
+            process = subprocess.Popen(
+                [sys.executable, "-I", "-S", "-c", _REMOVE, str(Path(__file__).parents[1]), str(self.path)],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                cwd="/",
+                env=helper_environment(),
+                start_new_session=True,
+            )
+            threading.Thread(target=process.wait, name="bursar-remover", daemon=True).start()
 
 
 def tidy(store: Path) -> int:
@@ -51,31 +72,8 @@ def tidy(store: Path) -> int:
             fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
             try:
                 fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                _remove(path)
+                remove(path)
                 removed += 1
             finally:
                 os.close(fd)
     return removed
-
-
-def _prune(path: Path) -> None:
-    """Remove a directory that holds no file: where something was mounted within, empty ones were in use until now."""
-    empty: list[str] = []
-    for directory, directories, files in os.walk(path):
-        empty.append(directory)
-        if files or len(empty) + len(directories) > _PRUNED_MAX:
-            return
-    with contextlib.suppress(OSError):
-        for directory in reversed(empty):
-            Path(directory).rmdir()
-
-
-def _remove(path: Path) -> None:
-    shutil.rmtree(path, ignore_errors=True)
-    if path.exists():
-        # What a command took its own rights from is given them back.
-        for directory, _, _ in os.walk(path):
-            for entry in os.scandir(directory):
-                if entry.is_dir(follow_symlinks=False):
-                    Path(entry.path).chmod(0o700)
-        shutil.rmtree(path)

@@ -13,7 +13,7 @@ from typing import Any
 if sys.platform == "win32":
     raise ImportError("there are no walls to be tried on Windows")
 
-from .zygote import empty
+from .removal import remove
 
 LONGEST_S = 10.0
 """A trial takes some 50 ms."""
@@ -89,7 +89,9 @@ def try_all(told: dict[str, Any], here: str) -> list[dict[str, Any]]:
         attack = {**told["attack"], **means["attack"]}
         with open(told["file"], "wb", buffering=0) as file:  # noqa: PTH123
             file.write(told["attack"]["secret"].encode())
-        empty(told["private"])
+        if outcomes:  # what was tried before has left something
+            remove(told["private"])
+            os.mkdir(told["private"], 0o700)  # noqa: PTH102
         try:
             trial = Trial(means["name"], means["prefix"], attack, here)
         except OSError as error:
@@ -126,9 +128,8 @@ def _make(told: dict[str, Any]) -> None:
 
 def _clear(told: dict[str, Any]) -> None:
     for directory in (*(os.path.dirname(told[file]) for file in ("file", "own")), told["private"]):  # noqa: PTH120
-        empty(directory)
         with contextlib.suppress(OSError):
-            os.rmdir(directory)  # noqa: PTH106
+            remove(directory)
 
 
 def main() -> None:

@@ -34,21 +34,17 @@ SERVER_END_S = 10.0
 class Zygote:
     """Forks keepers, and takes over from a keeper that was itself killed."""
 
-    def __init__(
-        self, orders: socket.socket, server: int | None, plan: "Plan | None" = None, private: str = ""
-    ) -> None:
+    def __init__(self, orders: socket.socket, server: int | None, plan: "Plan | None" = None) -> None:
         """Take note of what to do.
 
         Args:
             orders: from the server.
             server: becomes readable when the server is gone; None where only `orders` tells.
             plan: of the walls around commands; None for none.
-            private: directory of temporary files, emptied in the end.
         """
         self.orders = orders
         self.server = server
         self.plan = plan
-        self.private = private
         self.bell = Bell()
         self.keepers: set[int] = set()
 
@@ -151,53 +147,13 @@ class Zygote:
                 self.bell.hush()
                 while os.waitpid(-1, os.WNOHANG)[0]:
                     pass
-        if self.private:
-            empty(self.private)
-
-
-def empty(directory: str) -> None:
-    """Remove what is in a directory, links as such; what cannot be removed stays, for the next server's tidying.
-
-    What is mounted in it, such as a workspace below `/tmp`, is somebody's own and is left alone, and so is everything
-    where it cannot be known what is mounted.
-    """
-    mounts = _mount_points()
-    if mounts is None:
-        return
-    found: list[tuple[str, list[str], list[str]]] = []
-    for path, directories, files in os.walk(os.path.realpath(directory)):
-        directories[:] = [name for name in directories if os.path.join(path, name) not in mounts]  # noqa: PTH118
-        found.append((path, list(directories), files))
-    for path, directories, files in reversed(found):
-        for remove, names in ((os.unlink, files), (_remove_directory, directories)):
-            for name in names:
-                with contextlib.suppress(OSError):
-                    remove(os.path.join(path, name))  # noqa: PTH118
-
-
-def _mount_points() -> set[str] | None:
-    """Return where something is mounted; None if that cannot be known. Systems without mount namespaces have none."""
-    if sys.platform != "linux":
-        return set()
-    try:
-        with open("/proc/self/mountinfo", "rb") as file:  # noqa: PTH123
-            places = {line.split(b" ")[4] for line in file}
-    except OSError:
-        return None
-    for written, byte in ((b"\\040", b" "), (b"\\011", b"\t"), (b"\\012", b"\n"), (b"\\134", b"\\")):
-        places = {place.replace(written, byte) for place in places}
-    return {os.fsdecode(place) for place in places}
-
-
-def _remove_directory(path: str) -> None:
-    (os.unlink if os.path.islink(path) else os.rmdir)(path)  # noqa: PTH114
 
 
 def main() -> None:
     """Serve the orders that arrive on the descriptor `argv[1]`, for the server with process id `argv[2]`.
 
     That is 0 where the server cannot be seen: then this process is made to end with it. `argv[4]`, if there is one, is
-    JSON: `walls` for the commands, and the `private` directory to empty in the end.
+    the walls for the commands, as JSON.
     """
     orders = socket.socket(fileno=int(sys.argv[1]))
     server = None
@@ -207,7 +163,7 @@ def main() -> None:
                 server = os.pidfd_open(os.getppid())
         if os.getppid() != int(sys.argv[2]):
             return
-    plan, private = _plan(sys.argv[4:])
+    plan = _plan(sys.argv[4:])
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
     for number in signal.valid_signals():
         if signal.getsignal(number) == signal.SIG_IGN:
@@ -218,13 +174,13 @@ def main() -> None:
     adopt_orphans()
     gc.disable()
     gc.freeze()
-    Zygote(orders, server, plan, private).run()
+    Zygote(orders, server, plan).run()
 
 
-def _plan(told: list[str]) -> "tuple[Plan | None, str]":
-    if not told:
-        return None, ""
+def _plan(told: list[str]) -> "Plan | None":
+    walls = json.loads(told[0]) if told else None
+    if not walls:
+        return None
     from .plan import Plan
 
-    given = json.loads(told[0])
-    return Plan(given["walls"]) if given["walls"] else None, given["private"]
+    return Plan(walls)

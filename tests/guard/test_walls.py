@@ -232,13 +232,12 @@ def test_threads_and_programs_run_as_ever(ground: Path):
     assert confined(
         ground,
         """
-threads = [threading.Thread(target=print, args=["thread"]) for _ in range(2)]
-[thread.start() for thread in threads]; [thread.join() for thread in threads]
+seen = []; threads = [threading.Thread(target=seen.append, args=["thread"]) for _ in range(2)]
+[thread.start() for thread in threads]; [thread.join() for thread in threads]; print(*seen)
 print(subprocess.run("echo one | cat; exit 3", shell=True, capture_output=True, text=True))
 """,
     ) == [
-        "thread",
-        "thread",
+        "thread thread",
         "CompletedProcess(args='echo one | cat; exit 3', returncode=3, stdout='one\\n', stderr='')",
     ]
 

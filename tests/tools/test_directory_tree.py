@@ -572,3 +572,17 @@ def test_a_listing_that_would_be_too_long_stops_and_says_so(place: Place, monkey
     assert "not all listed: too much" in text.splitlines()[0]
     assert len(text.splitlines()) == 101
     assert "unfinished" in done.facts
+
+
+@pytest.mark.parametrize("rule", ["[z-a]", "a" * 200_000, "*a" * 50_000, "[a-z]" * 50_000, "(" * 5000, "\\", "!"])
+def test_a_rule_that_cannot_be_understood_does_not_touch_the_others(place: Place, rule: str):
+    place.write(".gitignore", f"{rule}\n*.log\n")
+    place.write("a.log", "x")
+    place.write("b.txt", "x")
+    assert names(listing(place, depth=1)) == ["./", ".gitignore", "b.txt"]
+
+
+def test_of_too_many_rules_the_first_count(place: Place):
+    place.write(".gitignore", "*.log\n" + "".join(f"a{n}\n" for n in range(40_000)))
+    place.write("a.log", "x")
+    assert names(listing(place, depth=1)) == ["./", ".gitignore"]
