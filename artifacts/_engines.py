@@ -111,10 +111,21 @@ def engine(pattern: str, content: Opened, start: int, end: int, progress: Progre
         raise bad_pattern(
             "it is empty" if not pattern else "it has a line break or NUL, and lines are searched one by one"
         )
+    if not _is_utf8(pattern):
+        raise bad_pattern("it has half a character (a lone surrogate)")
     program = ripgrep()
     if program is None:
         return _Re2(pattern, content, start, end, progress)
     return _Ripgrep(program, pattern, content, start, end, progress)
+
+
+def _is_utf8(text: str) -> bool:
+    """Tell whether a text can be encoded."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 @cache

@@ -81,7 +81,7 @@ class Artifact:
         source = self.record.source
         if self.is_reference and source is not None:
             return source.path
-        return str(self._home.directory / self.record.content)
+        return os.path.join(self._home.directory, self.record.content)  # noqa: PTH118 - asked at each call
 
     @property
     def size(self) -> int:

@@ -4,8 +4,8 @@ import errno
 import os
 import stat
 import sys
+import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
 
 from ..errors import BursarError
@@ -148,10 +148,13 @@ class Folder:
         """Give a file another name; what had it before is gone, in one step."""
         os.replace(self._name(name), self._name(to), src_dir_fd=self._descriptor, dst_dir_fd=self._descriptor)
 
-    def remove(self, name: str) -> None:
-        """Remove a file if it is there and can be."""
-        with suppress(OSError):
+    def remove(self, name: str) -> bool:
+        """Remove a file if it is there and can be; tell whether it is gone."""
+        try:
             os.unlink(self._name(name), dir_fd=self._descriptor)
+        except OSError as error:
+            return error.errno in ABSENT
+        return True
 
     def remove_folder(self, name: str) -> None:
         """Remove an empty directory."""
@@ -205,9 +208,23 @@ class Folder:
         finally:
             os.close(own)
 
-    def touch(self, name: str) -> None:
-        """Set a file's time of modification to now."""
-        os.utime(self._name(name), dir_fd=self._descriptor)
+    def stamp(self, name: str) -> None:
+        """Write the time into a file, which sets its time of modification too.
+
+        A command that can neither read nor write a file may still set its times, and so make it look old.
+        """
+        descriptor = self.open(name, os.O_WRONLY)
+        try:
+            os.write(descriptor, f"{time.time():014.3f}\n".encode())
+        finally:
+            os.close(descriptor)
+
+    def stamped(self, name: str) -> float:
+        """Return the time that was written into a file last; 0 if there is none."""
+        try:
+            return float(self.contents(name))
+        except (OSError, ValueError):
+            return 0.0
 
     def sync(self) -> None:
         """Wait until the names in it are on the disk."""

@@ -2,7 +2,7 @@
 
 An id is taken by creating `aN.json` exclusively, which holds between processes. All of the record but its last byte
 goes in, the content gets its final name, and the last byte follows. No prefix of a record reads as one, so an artifact
-exists from that byte on, and a crash before leaves a number that is never used.
+exists from that byte on, and a crash before leaves a number that is never used. So does an artifact that is removed.
 """
 
 import errno
@@ -52,6 +52,7 @@ class Ledger:
             OSError: nothing was entered.
         """
         artifact, descriptor = self._reserve()
+        exists = False
         content = f"{artifact}-{label}" if name_content is not None else ""
         try:
             try:
@@ -63,6 +64,7 @@ class Ledger:
                 if name_content is not None:
                     name_content(content)
                 write(descriptor, line[-1:])
+                exists = True
                 if self.fsync:
                     os.fsync(descriptor)
                     self.folder.sync()
@@ -70,9 +72,7 @@ class Ledger:
             finally:
                 os.close(descriptor)
         except BaseException:
-            self.folder.remove(f"{artifact}.json")
-            if content:
-                self.folder.remove(content)
+            self._erase(artifact, content, existed=exists)
             raise
         self._keep(entered)
         return entered
@@ -100,9 +100,7 @@ class Ledger:
     def strike(self, record: Record) -> None:
         """Let an artifact cease to exist."""
         self._settled.pop(record.id, None)
-        for name in (f"{record.id}.json", record.content, f"{record.id}.idx"):
-            if name:
-                self.folder.remove(name)
+        self._erase(record.id, record.content, existed=True)
 
     def find(self, artifact: str) -> Record | None:
         """Read one record as it is now; None if there is none.
@@ -176,6 +174,26 @@ class Ledger:
                 self._by_content.setdefault((record.sha256, record.size), record.id)
             if record.source is not None:
                 self._by_source[record.source] = record.id
+
+    def _erase(self, artifact: str, content: str, *, existed: bool) -> None:
+        """Remove an artifact's files.
+
+        Of one that existed the record is emptied, not removed: its number must not be given out again, for another
+        process may remember it. Where that cannot be, the artifact stays, whole. The name of a record is free last: by
+        then nothing is left to be removed that could be another's.
+        """
+        record = f"{artifact}.json"
+        if existed:
+            try:
+                os.close(self.folder.open(record, os.O_WRONLY | os.O_TRUNC))
+            except OSError as error:
+                if error.errno not in ABSENT:
+                    return
+        for name in (content, f"{artifact}.idx"):
+            if name:
+                self.folder.remove(name)
+        if not existed:
+            self.folder.remove(record)
 
     def _load(self, artifact: str) -> Record | None:
         try:

@@ -4,6 +4,7 @@ import errno
 import os
 import sys
 import time
+from contextlib import suppress
 
 if sys.platform == "win32":
     import msvcrt
@@ -70,7 +71,8 @@ else:
 
     def release(descriptor: int) -> None:
         """Give back what was taken, also where a forked child still holds the descriptor."""
-        fcntl.flock(descriptor, fcntl.LOCK_UN)
+        with suppress(OSError):  # then closing the descriptor does it
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
 
     def is_claimed(descriptor: int) -> bool:
         """Tell whether somebody took it for himself."""

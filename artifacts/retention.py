@@ -12,6 +12,10 @@ from .session import DIRECTORY, LOCK, OWNER
 
 _GONE = ".gone-"
 
+_EMPTY_S = 3600.0
+"""A session without artifacts that was unused for so long has nothing to come back to; a stateless call that names no
+session makes one, whatever becomes of the call."""
+
 
 @dataclass(frozen=True, slots=True)
 class Swept:
@@ -32,6 +36,13 @@ class _Found:
     used: float
     size: int
     has_owner: bool
+    is_empty: bool
+
+    def may_be_idle_s(self, limits: Limits) -> float:
+        """Return how many seconds it is kept unused."""
+        if not self.has_owner:  # nobody can attach to it
+            return limits.settle_s
+        return min(_EMPTY_S, limits.idle_s) if self.is_empty else limits.idle_s
 
 
 def sweep(root: Folder, limits: Limits, now: float) -> Swept:
@@ -44,7 +55,7 @@ def sweep(root: Folder, limits: Limits, now: float) -> Swept:
     sessions = removed = 0
     for session in found:
         idle_s = now - session.used
-        too_old = idle_s > (limits.idle_s if session.has_owner else limits.settle_s)  # without, nobody can attach to it
+        too_old = idle_s > max(limits.settle_s, session.may_be_idle_s(limits))
         too_much = total - removed > limits.total_bytes and abs(idle_s) > limits.settle_s
         if (too_old or too_much) and _remove(root, session):
             sessions += 1
@@ -73,19 +84,20 @@ def _sessions(root: Folder) -> list[_Found]:
         with suppress(OSError):
             used = entry.stat(follow_symlinks=False).st_mtime
             size = 0
-            has_owner = False
+            has_owner, is_empty = False, True
             folder = root.child(entry.name)
             for file in folder.entries():
                 has_owner = has_owner or file.name == OWNER
+                is_empty = is_empty and file.name in {OWNER, LOCK}
                 try:
                     status = file.stat(follow_symlinks=False)
                 except FileNotFoundError:  # a session in use: files come and go
                     continue
                 size += status.st_size
                 if file.name == LOCK:
-                    used = max(used, status.st_mtime)
+                    used = max(used, status.st_mtime, folder.stamped(LOCK))
             folder.close()
-            found.append(_Found(entry.name, used, size, has_owner))
+            found.append(_Found(entry.name, used, size, has_owner, is_empty))
     return found
 
 
@@ -98,7 +110,7 @@ def _remove(root: Folder, session: _Found) -> bool:
         if lock is None:
             return False
         held.callback(os.close, lock)
-        if os.fstat(lock).st_mtime > session.used:
+        if _was_used_since(session, folder, lock):
             return False
         gone = _GONE + os.urandom(6).hex()
         if sys.platform == "win32":  # where a directory with an open file in it, ours or a user's, keeps its name
@@ -113,6 +125,13 @@ def _remove(root: Folder, session: _Found) -> bool:
     return False
 
 
+def _was_used_since(session: _Found, folder: Folder, lock: int) -> bool:
+    """Tell whether somebody used a session between looking at it and locking it, which may have made its lock."""
+    if not session.has_owner:
+        return any(entry.name == OWNER for entry in folder.entries())
+    return max(os.fstat(lock).st_mtime, folder.stamped(LOCK)) > session.used
+
+
 def _tidy(root: Folder, name: str) -> None:
     """Remove what a crash left of artifacts that never came to exist, from a session that nobody uses."""
     with suppress(OSError):
@@ -121,12 +140,15 @@ def _tidy(root: Folder, name: str) -> None:
         if lock is None:
             return
         try:
-            names = [entry.name for entry in folder.entries()]
-            for file in names:
-                artifact = file.partition("-")[0].removesuffix(".json")
-                is_artifact = records.ID.fullmatch(artifact) and file != artifact
-                if file.startswith(TEMPORARY) or (is_artifact and not _may_have_record(folder, artifact)):
+            parts = {entry.name: entry.name.partition("-")[0].partition(".")[0] for entry in folder.entries()}
+            parts = {file: artifact for file, artifact in parts.items() if records.ID.fullmatch(artifact)}
+            # The next number is the one after the highest, and none is given out twice.
+            last = max(map(records.number, parts.values()), default=0)
+            for file, artifact in parts.items():
+                if file != f"a{last}.json" and not _may_have_record(folder, artifact):
                     folder.remove(file)
+            for file in [entry.name for entry in folder.entries() if entry.name.startswith(TEMPORARY)]:
+                folder.remove(file)
         finally:
             os.close(lock)
             folder.close()

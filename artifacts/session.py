@@ -382,7 +382,7 @@ class Session:
         self._touched = now
         self._used = None  # other processes may have stored something
         try:
-            self._folder.touch(LOCK)
+            self._folder.stamp(LOCK)
         except FileNotFoundError:
             self._lock_again()
         except OSError:

@@ -88,7 +88,7 @@ class Store:
             session.close()
             raise
         with suppress(OSError):  # a disk that can only be read
-            folder.touch(LOCK)
+            folder.stamp(LOCK)
         return session
 
     def renew(self, handle: str, owner: str) -> tuple[Folder, int]:
@@ -174,6 +174,7 @@ class Store:
                 raise
         try:
             lock = take_lock(folder, os.O_RDWR | os.O_CREAT)
+            folder.stamp(LOCK)
             _write_owner(folder, handle, owner, fsync=self.limits.fsync)
             if self.limits.fsync:
                 root.sync()

@@ -50,6 +50,7 @@ class Writer:
         self._started = time.time()
         self._scan = Scan()
         self._growing: Growing = self._scan
+        self._is_scanned = True
         self._follower: Follower | None = None
         self._shared: int | None = None
         self._live: Record | None = None
@@ -119,7 +120,9 @@ class Writer:
             raise refusals.from_os(error, self._what) from error
         finally:
             if self._live is None:
+                self._is_scanned = False  # half a scan, for want of memory perhaps, must not be taken for a whole one
                 self._scan.feed(data)
+                self._is_scanned = True
 
     def descriptor(self) -> int:
         """Return a descriptor that a process can write into; the artifact exists from now on, live.
@@ -133,7 +136,7 @@ class Writer:
         descriptor = self._opened()
         if self._shared is not None:
             return self._shared
-        if self._session.room(anew=True) <= 0:
+        if self._session.room() <= 0 and self._session.room(anew=True) <= 0:
             raise refusals.quota(self._session.limit_bytes)
         from .follow import Follower
 
@@ -251,6 +254,8 @@ class Writer:
         if self._follower is not None:
             self._scan = self._follower.finish()
             self._follower = None
+        elif not self._is_scanned:
+            self._scan = scan_of(descriptor)
         if self._session.redaction == "stored":
             facts = redaction.facts(facts)
             if redaction.in_place(descriptor, self._scan.size):

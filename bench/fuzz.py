@@ -345,13 +345,13 @@ class Tally:
         """Take the place of the log's `crash`: a reply does not tell what an exception says."""
         self.failed(what, sys.exception())
 
-    def failed(self, what, error):
+    def failed(self, what, error, given=""):
         frames = traceback.extract_tb(error.__traceback__)
         ours = [f"{Path(frame.filename).name}:{frame.lineno}" for frame in frames][-3:]
         key = f"{what} {type(error).__name__} {' '.join(ours)}"
         if key not in self.failures:
             self.failures[key] = "".join(traceback.format_exception(error))[-3000:]
-            print(f"FAILED {key}\n{self.failures[key]}", flush=True)
+            print(f"FAILED {key}\n{given}\n{self.failures[key]}", flush=True)
 
 
 def fuzz_pure(tally, target, number):
@@ -551,7 +551,7 @@ async def fuzz_calls(tally, until, chance, redacts, share):
                     judge(answer, client.ceiling)
                     tally.ended[answer.text.partition(":")[0] if answer.is_error else "ok"] += 1
                 except Exception as error:  # noqa: BLE001 - whatever it is, it is what is looked for
-                    tally.failed(f"{name} {str(arguments)[:300]!r}", error)
+                    tally.failed(name, error, str(arguments)[:1000])
                 tally.runs[name] += 1
 
             while time.monotonic() < until:

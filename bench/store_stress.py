@@ -1,6 +1,12 @@
-"""Writes from many processes that are killed at random, and compares what is left with what was acknowledged.
+"""Random work on one store from many processes, killed at random, on a disk that fills up and fails; checked throughout.
 
-`python bench/store_stress.py [--seconds 60] [--processes 8] [--sessions 3] [--directory DIR]`
+`python bench/store_stress.py [--operations 100000] [--processes 8] [--writers 100] [--seed N]` prints a table. Needs root
+for a file system of its own (else there is no full disk) and strace for read and write errors (else there are none).
+
+The history is compared with a model: each process tells what was acknowledged to it, and what it is about to remove.
+What was acknowledged must be readable, whole and equal to what was written, at once, by every process of its session,
+and in the end; a session may be swept as a whole, but never while a process has it open; nobody but its owner finds it.
+Every content can be recomputed from its artifact's description, so that whatever anybody reads can be judged.
 """
 
 import argparse
@@ -8,118 +14,584 @@ import hashlib
 import json
 import os
 import random
+import select
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import time
+import traceback
+from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
-from bursar.artifacts import Limits, Store
+import anyio
+from bursar.artifacts import Limits, Store, follow, reader, retention
+from bursar.artifacts.search import Query, grep
+from bursar.budget import notable
 from bursar.errors import BursarError
 
-OWNER = "stress"
+LOADED = (follow, notable, retention, shutil.rmtree)
+"""What the store would load as it goes; Python's own files are not what fails here."""
+
+OWNERS = ("one", "other")
+KEPT = 2
+DISK_BYTES = 64 << 20
+LIMITS = Limits(idle_s=4, total_bytes=40 << 20, session_bytes=10 << 20, settle_s=0)
+SIZES = [0, 1, 100, 100, 1000, 5000, 5000, 30_000, 70_000, 70_000, 400_000, 1_500_000]
+PATIENCE = 25
+FAULTS = (
+    "write:error=EIO:when=5+11", "openat:error=EIO:when=7+23", "linkat:error=EIO:when=2+3", "pread64:error=EIO:when=4+9",
+    "fchmod:error=EIO:when=3+5", "unlinkat:error=EIO:when=2+4", "renameat:error=EIO:when=2+3", "write:error=ENOSPC:when=6+7",
+    "newfstatat:error=EIO:when=30+41", "getdents64:error=EIO:when=2+3", "flock:error=EIO:when=2+3",
+    "openat:error=EMFILE:when=9+17", "mkdirat:error=EIO:when=1+2", "openat:error=EROFS:when=8+13",
+)  # fmt: skip
 
 
-def work(root, handles, seed):
-    """Do random things for ever, and say each that is done."""
-    chance = random.Random(seed)
-    store = Store(Path(root))
-    sessions = [store.attach(handle, OWNER) for handle in handles]
-    while True:
-        session = chance.choice(sessions)
-        if chance.random() < 0.25:
-            look(session, chance)
-            continue
-        data = chance.randbytes(chance.choice([0, 1, 100, 5000, 70_000, 70_000, 2_500_000]))
-        writer = session.writer(tool="stress", did=hashlib.sha256(data).hexdigest(), label="x.bin")
-        if chance.random() < 0.3:
-            os.write(writer.descriptor(), data[: len(data) // 2])
-            data = data[len(data) // 2 :]
+class Wrong(Exception):
+    """Something that must never be."""
+
+
+def content_of(did):
+    """Return the content that belongs to a description, `seed size`."""
+    seed, size = map(int, did.split())
+    block = hashlib.sha256(str(seed).encode()).hexdigest().encode()[:63] + b"\n"
+    return (block * (size // len(block) + 1))[:size]
+
+
+def judge(artifact, opener=None):
+    """Compare an artifact with its description."""
+    content = artifact.read(0, artifact.size)
+    expected = content_of(artifact.did)
+    if artifact.state == "whole":
+        if content != expected:
+            raise Wrong(f"half: {artifact.ref} is {len(content)} bytes of {len(expected)}")
+    elif not expected.startswith(content):
+        raise Wrong(f"not a beginning: {artifact.ref}")
+
+
+class Worker:
+    """One process: does random things for ever, and tells what was acknowledged."""
+
+    def __init__(self, root, wire, seed, mine):
+        self.store = Store(root, LIMITS)
+        self.root = root
+        self.wire = wire
+        self.chance = random.Random(seed)
+        self.open = {}
+        self.mine = {handle: dict(owned) for handle, owned in mine.items()}
+        self.handles = {}
+
+    def run(self):
+        while True:
+            work = self.chance.choices(WORKS, WEIGHTS)[0]
+            told = {"did": work.__name__}
+            try:
+                with suppress(FileNotFoundError):
+                    self.learn()
+                told["end"] = work(self) or "done"
+            except BursarError as error:
+                told["end"] = error.code
+                if error.code == "damaged":
+                    raise Wrong(f"damaged: {error.message}") from error
+            self.tell(told)
+
+    def tell(self, told):
+        self.wire.send(json.dumps(told).encode())
+
+    def learn(self):
+        """Take over what the parent has said: sessions, and what dead processes owned."""
+        while select.select([self.wire], [], [], 0)[0]:
+            told = json.loads(self.wire.recv(1 << 20))
+            self.handles.update(told.get("handles", {}))
+            for handle, owned in told.get("mine", {}).items():
+                self.mine.setdefault(handle, {}).update(owned)
+
+    def session(self):
+        """Choose a session, opened before or now; what this process owns in it must be there."""
+        if self.open and (self.chance.random() < 0.9 or not self.handles):
+            return self.open[self.chance.choice(list(self.open))]
+        if not self.handles:
+            return self.create()
+        handle = self.chance.choice(list(self.handles))
+        if handle not in self.open:
+            self.attach(handle)
+        return self.open[handle]
+
+    def attach(self, handle):
+        try:
+            session = self.store.attach(handle, self.handles[handle])
+        except BursarError as error:
+            if error.code == "unknown_session":
+                self.handles.pop(handle)
+                self.mine.pop(handle, None)
+                self.tell({"gone": handle})
+            raise
+        self.open[handle] = session
+        for artifact in list(self.mine.get(handle, {})):
+            self.find(session, artifact)
+
+    def find(self, session, artifact):
+        """Open what this process owns: in an open session it cannot be missing."""
+        try:
+            found = session.open(artifact)
+        except BursarError as error:
+            if error.code == "unknown_artifact":
+                raise Wrong(f"lost while in use: {session.handle}/{artifact}") from error
+            raise
+        if found.did != self.mine[session.handle][artifact]:
+            raise Wrong(f"another artifact has its name: {found.ref}")
+        return found
+
+    def create(self):
+        owner = self.chance.choice(OWNERS)
+        session = self.store.create(owner)
+        self.open[session.handle] = session
+        self.handles[session.handle] = owner
+        self.tell({"created": session.handle, "owner": owner})
+        return session
+
+    def acknowledged(self, session, artifact):
+        """Own a new artifact; it can be read at once."""
+        self.tell({"acknowledged": artifact.ref, "did": artifact.did, "state": artifact.state})
+        self.mine.setdefault(session.handle, {})[artifact.id] = artifact.did
+        judge(self.find(session, artifact.id))
+
+    def described(self):
+        size = self.chance.choice(SIZES)
+        return f"{self.chance.getrandbits(31)} {size}"
+
+
+def write(worker):
+    session, did = worker.session(), worker.described()
+    data = content_of(did)
+    with session.writer(tool="stress", did=did, label="x.log") as writer:
         for start in range(0, len(data), 60_000):
             writer.write(data[start : start + 60_000])
-        if chance.random() < 0.1:
+        ends = worker.chance.random()
+        if ends < 0.05:
             writer.discard()
+            return "discarded"
+        if ends < 0.1:
+            writer.commit("partial")
+            return "partial"
+    worker.acknowledged(session, writer.commit())
+
+
+def live(worker):
+    session, did = worker.session(), worker.described()
+    data = content_of(did)
+    writer = session.writer(tool="stress", did=did, label="live.log")
+    try:
+        writer.write(data[: len(data) // 3])
+        descriptor = writer.descriptor()
+        data = data[len(data) // 3 :]
+        while data:
+            data = data[os.write(descriptor, data[:100_000]) :]
+        if worker.chance.random() < 0.1:
+            writer.discard()
+            return "discarded"
+        artifact = writer.commit()
+    except OSError:  # of the command, not of the store
+        writer.commit("partial")
+        return "partial"
+    except BaseException:
+        with suppress(BursarError):
+            writer.commit("partial") if writer.is_open else None
+        raise
+    worker.acknowledged(session, artifact)
+
+
+def spool(worker):
+    session, did = worker.session(), worker.described()
+    with session.spool("it") as held, session.writer(tool="stress", did=did) as writer:
+        held.write(content_of(did))
+        held.pour(writer)
+    worker.acknowledged(session, writer.commit())
+
+
+def refer(worker):
+    session = worker.session()
+    did = "7 5000"
+    path = worker.root.parent / "referred"
+    artifact = session.refer(str(path), path.stat(), tool="stress", did=did, opener=_opener)
+    judge(artifact)
+
+
+def same(worker):
+    session = worker.session()
+    owned = worker.mine.get(session.handle)
+    if owned:
+        artifact = worker.find(session, worker.chance.choice(list(owned)))
+        if artifact.state == "whole" and (equal := session.same_as(artifact.sha256, artifact.size)) is not None:
+            if equal.sha256 != artifact.sha256:
+                raise Wrong(f"not the same: {equal.ref}")
+
+
+def read(worker):
+    session = worker.session()
+    owned = worker.mine.get(session.handle)
+    if owned:
+        artifact = worker.find(session, worker.chance.choice(list(owned)))
+        judge(artifact)
+        if artifact.size:
+            reader.tail(artifact, 20)
+            reader.lines(artifact, 1, 50)
+
+
+def everything(worker):
+    """List, and judge a few of what anybody made."""
+    artifacts = worker.session().artifacts(_opener)
+    for artifact in worker.chance.sample(artifacts, min(5, len(artifacts))):
+        try:
+            judge(artifact)
+        except BursarError as error:
+            if error.code != "unknown_artifact":  # its owner may remove it meanwhile
+                raise
+
+
+def find_lines(worker):
+    session = worker.session()
+    owned = worker.mine.get(session.handle)
+    if owned:
+        artifact = worker.find(session, worker.chance.choice(list(owned)))
+        found = anyio.run(grep, artifact, Query("no such line|^$"))
+        if found.matches:
+            raise Wrong(f"found what is not there: {artifact.ref}")
+
+
+def remove(worker):
+    session = worker.session()
+    owned = worker.mine.get(session.handle, {})
+    if not owned:
+        return "nothing"
+    for name in worker.chance.sample(list(owned), min(len(owned), 1 + len(owned) // 4)):
+        artifact = worker.find(session, name)
+        worker.tell({"removing": artifact.ref})
+        owned.pop(name)
+        session.remove(artifact)
+
+
+def close(worker):
+    if worker.open:
+        worker.open.pop(worker.chance.choice(list(worker.open))).close()
+
+
+def create(worker):
+    worker.create()
+
+
+def sweep(worker):
+    worker.tell({"sweeping": True})
+    return "removed some" if worker.store.sweep().sessions else "done"
+
+
+def intrude(worker):
+    """Try to get at a session with another owner's name, from the outside and through a reference."""
+    session = worker.session()
+    stranger = OWNERS[session.owner == OWNERS[0]]
+    for attempt in (
+        lambda: worker.store.attach(session.handle, stranger),
+        lambda: worker.store.create(stranger).open(f"{session.handle}/a1"),
+    ):
+        try:
+            attempt()
+        except BursarError as error:
+            if not error.code.startswith("unknown_") and error.code not in {"disk_full", "store_failed", "read_failed"}:
+                raise
         else:
-            sys.stdout.write(writer.commit().ref + "\n")
-            sys.stdout.flush()
+            raise Wrong(f"a stranger got into {session.handle}")
 
 
-def look(session, chance):
-    """Read something; whatever is whole must be what it says it is."""
-    artifacts = session.artifacts()
-    if artifacts:
-        check(chance.choice(artifacts[-50:]))
+def _opener(path):
+    return os.open(path, os.O_RDONLY)
 
 
-def check(artifact):
-    content = artifact.read(0, artifact.size)
-    if artifact.state == "whole" and hashlib.sha256(content).hexdigest() != artifact.did:
-        raise SystemExit(f"HALF: {artifact.ref} is {len(content)} bytes of something else")
-    if len(content) != artifact.size:
-        raise SystemExit(f"SHORT: {artifact.ref}")
+WORKS, WEIGHTS = zip(
+    (write, 30), (live, 8), (spool, 5), (refer, 3), (same, 6), (read, 25), (everything, 4), (find_lines, 0.5),
+    (remove, 7), (close, 2), (create, 0.6), (sweep, 0.5), (intrude, 1), strict=True,
+)  # fmt: skip
+
+
+class Model:
+    """What must be true, as far as it was told."""
+
+    def __init__(self):
+        self.artifacts = {}
+        self.doubtful = set()
+        self.owners = {}
+        self.counts = Counter()
+        self.wrong = []
+        self.acknowledged = 0
+        self.sweeps = 0
+
+    def take(self, told):
+        """Take one message of a worker."""
+        if "acknowledged" in told:
+            self.acknowledged += 1
+            if told["acknowledged"] in self.artifacts:
+                self.wrong.append(f"acknowledged twice: {told['acknowledged']}")
+            self.artifacts[told["acknowledged"]] = told["did"], told["state"]
+        elif "removing" in told:
+            self.artifacts.pop(told["removing"], None)
+            self.doubtful.add(told["removing"])
+        elif "created" in told:
+            self.owners[told["created"]] = told["owner"]
+        elif "sweeping" in told:
+            self.sweeps += 1
+        elif "wrong" in told:
+            self.wrong.append(told["wrong"])
+        elif "end" in told:
+            self.counts[told["did"], told["end"]] += 1
+
+    def owned_by(self, refs):
+        """Return what a dead process owned, for another one to take over."""
+        owned = {}
+        for ref in refs & self.artifacts.keys():
+            handle, _, name = ref.partition("/")
+            owned.setdefault(handle, {})[name] = self.artifacts[ref][0]
+        return owned
+
+    def check(self, root):
+        """Look at everything from a new store; return how many artifacts were found as acknowledged."""
+        store = Store(root, LIMITS)
+        found = 0
+        for handle, owner in self.owners.items():
+            try:
+                session = store.attach(handle, owner)
+            except BursarError:
+                if not self.sweeps:
+                    self.wrong.append(f"gone, and nobody swept: {handle}")
+                continue
+            there = {artifact.ref: artifact for artifact in session.artifacts(_opener)}
+            for artifact in there.values():
+                try:
+                    judge(artifact)
+                except (Wrong, BursarError) as error:
+                    self.wrong.append(f"{error}: {artifact.ref}")
+            for ref, (did, state) in self.artifacts.items():
+                if ref.startswith(handle):
+                    if ref not in there or (there[ref].did, there[ref].state) != (did, state):
+                        self.wrong.append(f"lost: {ref}")
+                    else:
+                        found += 1
+            session.close()
+        return found
+
+
+class Stress:
+    """The parent: starts workers, kills them, fills the disk, has their calls fail, and keeps the model."""
+
+    def __init__(self, place, given):
+        self.place, self.given = place, given
+        self.root = place / "data"
+        self.chance = random.Random(given.seed)
+        self.model = Model()
+        self.running = {}
+        self.orphans = set()
+        self.kills = self.injected = self.fills = 0
+        self.tracer = None
+        (place / "referred").write_bytes(content_of("7 5000"))
+        store = Store(self.root, LIMITS)
+        self.kept = [store.create(owner) for owner in OWNERS for _ in range(KEPT)]
+        for session in self.kept:
+            self.model.owners[session.handle] = session.owner
+
+    def start(self):
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        ours.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
+        seed = self.chance.getrandbits(32)
+        pid = os.fork()
+        if not pid:
+            ours.close()
+            for other in self.running:
+                other.close()
+            try:
+                Worker(self.root, theirs, seed, {}).run()
+            except BaseException as error:  # noqa: BLE001 - it is told
+                text = str(error) if isinstance(error, Wrong) else traceback.format_exc()
+                with suppress(OSError):
+                    theirs.send(json.dumps({"wrong": text[:3000]}).encode())
+            finally:
+                os._exit(0)
+        theirs.close()
+        self.running[ours] = pid, set()
+        recent = dict(list(self.model.owners.items())[-12:]) | {s.handle: s.owner for s in self.kept}
+        mine = {h: o for h, o in self.model.owned_by(self.orphans).items() if h in recent}
+        taken = {f"{handle}/{name}" for handle, owned in mine.items() for name in owned}
+        ours.send(json.dumps({"handles": recent}).encode())
+        for handle, owned in mine.items():
+            names = list(owned)
+            for begin in range(0, len(names), 500):
+                part = {name: owned[name] for name in names[begin : begin + 500]}
+                ours.send(json.dumps({"mine": {handle: part}}).encode())
+        self.orphans -= taken
+        self.running[ours][1].update(taken)
+
+    def listen(self, wires, seconds):
+        """Take what workers say; those that are gone are seen off."""
+        for wire in select.select(list(wires), [], [], seconds)[0]:
+            while select.select([wire], [], [], 0)[0]:
+                try:
+                    data = wire.recv(1 << 16)
+                except ConnectionError:
+                    data = b""
+                if not data:
+                    self.see_off(wire)
+                    break
+                told = json.loads(data)
+                self.model.take(told)
+                pid, owned = self.running[wire]
+                if "acknowledged" in told:
+                    owned.add(told["acknowledged"])
+                    if "created" in told:
+                        continue
+
+    def see_off(self, wire):
+        pid, owned = self.running.pop(wire)
+        os.waitpid(pid, 0)
+        wire.close()
+        self.orphans |= owned
+
+    def kill_one(self):
+        wire = self.chance.choice(list(self.running))
+        os.kill(self.running[wire][0], signal.SIGKILL)
+        self.kills += 1
+        while wire in self.running:
+            self.listen([wire], 1)
+        self.start()
+
+    def fail_one(self):
+        """Have calls of a worker fail for a while."""
+        if self.tracer is not None:
+            self.tracer.send_signal(signal.SIGINT)
+            self.tracer.wait()
+            self.injected += Path(self.place / "trace").read_text().count("INJECTED")
+            self.tracer = None
+        elif self.given.strace:
+            pid = self.running[self.chance.choice(list(self.running))][0]
+            fault = self.chance.choice(FAULTS)
+            command = ["strace", "-f", "-qq", "-o", str(self.place / "trace"), "-e", f"trace={fault.partition(':')[0]}"]
+            self.tracer = subprocess.Popen([*command, "-e", f"inject={fault}", "-p", str(pid)], stderr=subprocess.DEVNULL)
+
+    def fill(self):
+        """Fill the disk, or make room again."""
+        ballast = self.place / "ballast"
+        if ballast.exists():
+            ballast.unlink()
+        elif self.given.disk:
+            free = os.statvfs(self.place).f_bavail * os.statvfs(self.place).f_frsize
+            with suppress(OSError), ballast.open("wb") as file:
+                os.posix_fallocate(file.fileno(), 0, max(1, free - (1 << 20)))
+            self.fills += 1
+
+    def run(self):
+        for _ in range(self.given.processes):
+            self.start()
+        turn = 0
+        while sum(self.model.counts.values()) < self.given.operations and len(self.model.wrong) < 5:
+            self.listen(self.running, 0.05)
+            while len(self.running) < self.given.processes:
+                self.start()
+            turn += 1
+            if self.chance.random() < 0.15:
+                self.kill_one()
+            if turn % PATIENCE == 0:
+                self.fail_one()
+            if turn % (2 * PATIENCE) == 7:
+                self.fill()
+        if self.tracer is not None:
+            self.fail_one()
+        for pid, _ in self.running.values():
+            os.kill(pid, signal.SIGKILL)
+        while self.running:
+            self.listen(self.running, 1)
+        (self.place / "ballast").unlink(missing_ok=True)
+        for session in self.kept:
+            session.close()
+        return self.model.check(self.root)
+
+
+def at_once(place, writers):
+    """Have many processes write into one session at the same instant; return what was acknowledged and what is wrong."""
+    session = Store(place / "crowd").create("crowd")
+    gate_out, gate_in = os.pipe()
+    out, told = os.pipe()
+    pids = []
+    for number in range(writers):
+        pid = os.fork()
+        if not pid:
+            try:
+                mine = Store(place / "crowd").attach(session.handle, "crowd")
+                os.close(gate_in)
+                os.read(gate_out, 1)
+                for turn in range(20):
+                    with mine.writer(tool="crowd", did=f"{number * 100 + turn} {turn * 100}") as writer:
+                        writer.write(content_of(f"{number * 100 + turn} {turn * 100}"))
+                    os.write(told, f"{writer.commit().id} {number * 100 + turn}\n".encode())
+            finally:
+                os._exit(0)
+        pids.append(pid)
+    os.close(told)
+    os.close(gate_in)
+    with os.fdopen(out) as lines:
+        acknowledged = dict(line.split() for line in lines)
+    for pid in pids:
+        os.waitpid(pid, 0)
+    there = {artifact.id: artifact for artifact in Store(place / "crowd").attach(session.handle, "crowd").artifacts()}
+    wrong = [f"lost: {name}" for name, seed in acknowledged.items() if there[name].did.split()[0] != seed]
+    for artifact in there.values():
+        judge(artifact)
+    return len(acknowledged), wrong + ["some were not acknowledged"] * (len(acknowledged) != writers * 20)
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=60)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--operations", type=int, default=100_000)
     parser.add_argument("--processes", type=int, default=8)
-    parser.add_argument("--sessions", type=int, default=3)
-    parser.add_argument("--directory")
-    parser.add_argument("--work", nargs=3, help=argparse.SUPPRESS)
+    parser.add_argument("--writers", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=random.getrandbits(32))
+    parser.add_argument("--inside", help=argparse.SUPPRESS)
     given = parser.parse_args()
-    if given.work:
-        root, handles, seed = given.work
-        work(root, json.loads(handles), int(seed))
-    place = Path(tempfile.mkdtemp(dir=given.directory))
-    try:
-        stress(place / "data", given)
-    finally:
-        shutil.rmtree(place)
+    given.strace = shutil.which("strace") is not None
+    if not given.inside:
+        place = tempfile.mkdtemp()
+        try:
+            mine = ["unshare", "--mount"] if os.geteuid() == 0 and shutil.which("unshare") else []
+            arguments = [*sys.argv[1:], "--seed", str(given.seed), "--inside", place]
+            sys.exit(subprocess.call([*mine, sys.executable, __file__, *arguments]))
+        finally:
+            shutil.rmtree(place)
+    place = Path(given.inside)
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES}", "none", place]
+    given.disk = not subprocess.run(mount, capture_output=True, check=False).returncode
+    sys.exit(report(place, given))
 
 
-def stress(root, given):
-    chance = random.Random()
-    store = Store(root)
-    handles = [store.create(OWNER).handle for _ in range(given.sessions)]
-    acknowledged, kills, broken = set(), 0, []
-
-    def start():
-        arguments = [str(root), json.dumps(handles), str(chance.getrandbits(32))]
-        command = [sys.executable, __file__, "--work", *arguments]
-        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-    running = [start() for _ in range(given.processes)]
-    until = time.monotonic() + given.seconds
-    while running:
-        time.sleep(chance.random() * 0.2)
-        victim = running.pop(chance.randrange(len(running)))
-        victim.send_signal(signal.SIGKILL)
-        told, said = victim.communicate()
-        kills += 1
-        acknowledged |= {line.strip() for line in told.splitlines(keepends=True) if line.endswith("\n")}
-        if said:
-            broken.append(said)
-        if time.monotonic() < until:
-            running.append(start())
-            store.sweep()
-    store = Store(root, Limits())
-    states = {"whole": 0, "partial": 0, "live": 0}
-    lost = set(acknowledged)
-    for handle in handles:
-        for artifact in store.attach(handle, OWNER).artifacts():
-            states[artifact.state] += 1
-            try:
-                check(artifact)
-            except (SystemExit, BursarError) as error:
-                broken.append(str(error))
-            if artifact.state == "whole":
-                lost.discard(artifact.ref)
-    print(f"kills {kills}, acknowledged {len(acknowledged)}, lost {len(lost)}, broken {len(broken)}, left {states}")
-    for text in broken[:5]:
+def report(place, given):
+    started = time.monotonic()
+    stress = Stress(place, given)
+    found = stress.run()
+    took_s = time.monotonic() - started
+    model = stress.model
+    print(f"seed {given.seed}; own disk: {given.disk}; errors by strace: {given.strace}")
+    ends = sorted({end for _, end in model.counts})
+    print(f"{'':<12}" + "".join(f"{end:>17}" for end in ends))
+    for did in sorted({did for did, _ in model.counts}):
+        print(f"{did:<12}" + "".join(f"{model.counts[did, end] or '':>17}" for end in ends))
+    crowd, lost = at_once(place, given.writers)
+    model.wrong += lost
+    print(
+        f"\n{sum(model.counts.values()):,} operations of {given.processes} processes in {took_s:.0f} s; {stress.kills} "
+        f"kill -9, {stress.injected} injected errors, disk filled {stress.fills} times, {model.sweeps} sweeps\n"
+        f"{model.acknowledged:,} artifacts acknowledged, {len(model.doubtful):,} removed, {found:,} checked at the end; "
+        f"{given.writers} writers at once: {crowd:,} acknowledged\n{len(model.wrong)} violations"
+    )
+    for text in model.wrong[:10]:
         print(text)
-    sys.exit(bool(lost or broken))
+    return bool(model.wrong)
 
 
 if __name__ == "__main__":

@@ -20,6 +20,10 @@ from .form import cost, less
 WHOLE_MAX_BYTES = 16 << 20
 """Larger tables are judged by a sample; the preview says so."""
 
+_COLUMNS_MAX = 300
+"""More are never shown. Rows of very different lengths have fewer described: no table of this size has more cells than
+half its bytes."""
+
 _COLUMN = Detail(keys=1, depth=1, examples=4, characters=40)
 _TERSE = Detail(keys=1, depth=1, examples=0, characters=20)
 _HEAD_LINES = 8
@@ -43,14 +47,16 @@ def plan(content: Content, delimiter: str, lines: int | None) -> Render | str:
         lines = raw.count(b"\n") + (not raw.endswith(b"\n"))
     facts = _facts(rows, delimiter, content.size if sampled else 0)
     names, body = _header(rows)
-    columns = [_Column(name, list(cells)) for name, cells in zip(names, zip_longest(*body, fillvalue=""), strict=False)]
+    described = min(len(names), _COLUMNS_MAX, max(1, WHOLE_MAX_BYTES // 2 // len(body)))
+    cells = zip_longest(*(row[:described] for row in body), fillvalue="")
+    columns = [_Column(name, list(column)) for name, column in zip(names, cells, strict=False)]
     full = [column.written(_COLUMN) for column in columns]
     terse = [column.written(_TERSE) for column in columns]
     rare = next((column.rare for column in columns if column.rare), "")
 
     def render(allowance: Allowance) -> Sketch:
         room = less(allowance, cost(facts | {"columns": ""} | _ENDS))
-        value = facts | {"columns": _fitted(full, terse, share(room, 55))}
+        value = facts | {"columns": _fitted(full, terse, len(names), share(room, 55))}
         room = less(allowance, cost(value | _ENDS))
         head = _strips.first_lines(content, share(room, 65), _HEAD_LINES)
         tail = _strips.last_lines(content, share(room, 35), _TAIL_LINES, lines, head.size)
@@ -142,10 +148,10 @@ def _number(text: str, tried: tuple[type[int] | type[float], ...] = (int, float)
     return text
 
 
-def _fitted(full: list[str], terse: list[str], room: Allowance) -> list[str]:
+def _fitted(full: list[str], terse: list[str], total: int, room: Allowance) -> list[str]:
     """List all columns, if need be tersely; if even that is too much, the first ones and how many more."""
     for columns in (full, terse):
-        if len(fitting(columns, room)) == len(columns):
+        if len(fitting(columns, room)) == total:
             return columns
     shown = fitting(terse, Allowance(room.tokens - 12, room.bytes - 40))
-    return [*shown, f"… {len(terse) - len(shown):,} more columns"] if room.tokens > 12 else []
+    return [*shown, f"… {total - len(shown):,} more columns"] if room.tokens > 12 else []

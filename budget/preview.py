@@ -77,7 +77,10 @@ class Look:
         self._known = known
         self._hint = hint
         self._head = content.read(0, min(content.size, kinds.HEAD_BYTES))
-        tail = content.read(max(0, content.size - kinds.TAIL_BYTES), min(content.size, kinds.TAIL_BYTES))
+        if len(self._head) == content.size:
+            tail = self._head[-kinds.TAIL_BYTES :]
+        else:
+            tail = content.read(max(0, content.size - kinds.TAIL_BYTES), min(content.size, kinds.TAIL_BYTES))
         self._kind = kinds.decide(content.size, self._head, tail, hint.name, hint.kind)
 
     @property
@@ -90,7 +93,8 @@ class Look:
         if self._content.size > allowance.bytes or self._kind.name == "binary" or self._kind.encoding != "utf-8":
             return None
         try:
-            text = self._content.read(0, self._content.size).decode()
+            is_head = len(self._head) == self._content.size
+            text = (self._head if is_head else self._content.read(0, self._content.size)).decode()
         except UnicodeDecodeError:
             return None
         return text if cut.fits(text, allowance) else None

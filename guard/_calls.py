@@ -17,7 +17,10 @@ _NEVER = {
     "fork": (57, None),
     "vfork": (58, None),
     # other processes
+    "ioprio_set": (251, 30),
     "kcmp": (312, 272),
+    "migrate_pages": (256, 238),
+    "move_pages": (279, 239),
     "pidfd_getfd": (438, 438),
     "pidfd_open": (434, 434),
     "pidfd_send_signal": (424, 424),
@@ -28,6 +31,11 @@ _NEVER = {
     "ptrace": (101, 117),
     "rt_sigqueueinfo": (129, 138),
     "rt_tgsigqueueinfo": (297, 240),
+    "sched_setaffinity": (203, 122),
+    "sched_setattr": (314, 274),
+    "sched_setparam": (142, 118),
+    "sched_setscheduler": (144, 119),
+    "setpriority": (141, 140),
     "tkill": (200, 130),
     # sockets, and descriptors passed through one
     "accept": (43, 202),

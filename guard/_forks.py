@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ._worker_wire import BEGUN, ENDING, HEADER, NOT_FORKED
-from .environment import helper_environment
+from .environment import bytecode_environment, helper_environment
 from .worker import MAX_REPLY_BYTES
 from .workers import ENVIRONMENT, EndedError, read_answer, shutting_down
 
@@ -231,7 +231,7 @@ def _start(orders: socket.socket, packages: Sequence[str], hidden: Sequence[Path
     environment = helper_environment(ENVIRONMENT)
     # Fewer heaps, each of which would count 64 MiB of address space against the limit; and a process that forks must
     # have no threads.
-    environment |= {"MALLOC_ARENA_MAX": "2", "PYTHONUTF8": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    environment |= {"MALLOC_ARENA_MAX": "2", "PYTHONUTF8": "1"} | bytecode_environment()
     environment |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     told = (json.dumps(list(packages)), json.dumps([str(path) for path in hidden]))
     return subprocess.Popen(

@@ -172,7 +172,7 @@ class NotARegularFileError(OSError):
 
 def real_path(path: Path) -> str:
     """Return the real path of `path`, which need not exist: the kernel's word as far as it does, then the rest."""
-    whole, rest = os.path.join(Path.cwd(), path), list[str]()  # noqa: PTH118 - text in, text out
+    whole, rest = str(path) if path.is_absolute() else os.path.join(Path.cwd(), path), list[str]()  # noqa: PTH118 - text
     while True:
         try:
             descriptor = pin(whole)

@@ -236,7 +236,27 @@ class Keepers:
     async def start(self, order: Order) -> _KeptCommand:
         """Start a command; see `Commands.start`."""
         zygote = await self._zygotes.of(order.session)
-        zygote.warm()
+        try:
+            zygote.warm()
+            command = self._forked(zygote, order)
+        except OSError as error:
+            message = f"no command can be started just now: {error.strerror}"
+            raise BursarError("busy", message, "Try again in a moment") from error
+        self._running.add(command)
+        zygote.commands += 1
+        try:
+            await command.begin(zygote.confined(order))
+        except BaseException:
+            command.abandon()
+            raise
+        return command
+
+    def _forked(self, zygote: Zygote, order: Order) -> _KeptCommand:
+        """Have a keeper forked, which waits for the order.
+
+        Raises:
+            OSError: the server has too many files open, or no memory.
+        """
         with ExitStack() as theirs:
             ours, control = socket.socketpair()
             theirs.callback(control.close)
@@ -246,20 +266,12 @@ class Keepers:
                 stdin, writer = _open_stdin(order.stdin, theirs)
                 script = _spool(order.script or b"", theirs)
                 zygote.fork([control.fileno(), order.output, stdin, script])
-                command = _KeptCommand(ours, writer, zygote, self._forget)
+                return _KeptCommand(ours, writer, zygote, self._forget)
             except BaseException:
                 ours.close()
                 if writer is not None:
                     os.close(writer)
                 raise
-        self._running.add(command)
-        zygote.commands += 1
-        try:
-            await command.begin(zygote.confined(order))
-        except BaseException:
-            command.abandon()
-            raise
-        return command
 
     def close(self) -> None:
         """End everything; see `Commands.close`."""

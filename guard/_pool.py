@@ -12,7 +12,7 @@ from typing import IO, Any, cast
 import anyio
 import anyio.to_thread
 
-from .environment import helper_environment
+from .environment import bytecode_environment, helper_environment
 from .worker import MAX_REPLY_BYTES
 from .workers import ENVIRONMENT, EndedError, read_answer, shutting_down
 
@@ -150,7 +150,7 @@ def _start(packages: Sequence[str]) -> _Process:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        env=helper_environment(ENVIRONMENT) | {"PYTHONUTF8": "1", "PYTHONDONTWRITEBYTECODE": "1"},
+        env=helper_environment(ENVIRONMENT) | {"PYTHONUTF8": "1"} | bytecode_environment(),
         # The user's Ctrl-C is for the server, which ends its workers itself.
         creationflags=subprocess.CREATE_NEW_PROCESS_GROUP if sys.platform == "win32" else 0,
     )

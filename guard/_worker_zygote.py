@@ -140,6 +140,7 @@ class Zygote:
             if request is None:
                 return
             _limit(float(request["cpu_s"]), int(request["memory_bytes"]))
+            sys.dont_write_bytecode = True  # whatever it has parsed must not decide what others will run
             self._confine(self._means, request["reads"], request["writes"])
             replies.write(BEGUN)
             replies.flush()

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -62,14 +63,19 @@ class Zygote:
 
         Raises:
             BursarError: not_isolated; its walls cannot be prepared.
+            OSError: the system refuses a further process or open file.
         """
         if self._orders is not None:
             return
-        if self._sandbox is not None and self._session is not None:
-            self._cell = self._sandbox.cell(self._session)
-        ours, theirs = socket.socketpair()
-        with theirs:
-            self._process = self._start(theirs.fileno())
+        with ExitStack() as undo:
+            if self._sandbox is not None and self._session is not None:
+                self._cell = self._sandbox.cell(self._session)
+                undo.callback(self._cell.leave)
+            ours, theirs = socket.socketpair()
+            undo.callback(ours.close)
+            with theirs:
+                self._process = self._start(theirs.fileno())
+            undo.pop_all()
         ours.setblocking(False)
         self._orders = ours
 

@@ -86,6 +86,15 @@ FIXED = {
 _DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
+def bytecode_environment() -> dict[str, str]:
+    """Return what makes a helper process keep compiled modules where this one does, or nowhere.
+
+    Without them it compiles a megabyte of libraries anew at each start: installers such as uv leave that to the first.
+    """
+    kept: dict[str, str] = {} if sys.pycache_prefix is None else {"PYTHONPYCACHEPREFIX": sys.pycache_prefix}
+    return kept | ({"PYTHONDONTWRITEBYTECODE": "1"} if sys.dont_write_bytecode else {})
+
+
 def helper_environment(more: Iterable[str] = ()) -> dict[str, str]:
     """Build the environment of a Python process of our own: what it needs to start, and what `more` names."""
     return {name: os.environ[name] for name in (*FOR_LOADING, *more) if name in os.environ}

@@ -16,12 +16,12 @@ from mcp_types import (
     PaginatedRequestParams,
     TextContent,
 )
+from opentelemetry import trace
 
 from ..budget.clean import clean
 from . import completion, log, prompts, resources
 from .client import Context, client_of
 from .dispatch import Answer, Dispatcher
-from .http.tracing import Spans
 from .instructions import instructions
 from .schema import described
 
@@ -58,11 +58,20 @@ def build(dispatcher: Dispatcher, listed: anyio.Event) -> Server[Any]:
         on_call_tool=call_tool,
         get_tool_input_schema=schemas.get,
     )
-    server.middleware[:] = [Spans(dispatcher.tools)]  # the SDK's own tells what is in requests and errors
+    server.middleware[:] = _spans(dispatcher)  # the SDK's own tells what is in requests and errors
     resources.offer(server, dispatcher)
     completion.offer(server, dispatcher)
     prompts.offer(server)
     return server
+
+
+def _spans(dispatcher: Dispatcher) -> list[Any]:
+    """Return what traces each message; nothing where nobody collects spans, for it costs as much as a small call."""
+    if isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider):
+        return []
+    from .http.tracing import Spans
+
+    return [Spans(dispatcher.tools)]
 
 
 def _blocks(answer: Answer) -> list[ContentBlock]:

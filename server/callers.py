@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from ..artifacts import Session, Store, refusals
+from ..artifacts import HANDLE_PREFIX, Session, Store, refusals
 from ..budget.ceilings import Ceiling
 from ..errors import BursarError
 from ..tools.base import Progress
@@ -16,6 +16,9 @@ _ATTACHED_MAX = 4
 
 SESSION_META_KEY = "bursar/session"
 """Key of a request's `_meta` under which a client may name its session."""
+
+SCHEME = "artifact://"
+"""What the address of an artifact begins with."""
 
 ANYBODY = "anonymous"
 """Principal of every request to a server that asks for no token."""
@@ -67,6 +70,14 @@ class Callers(Protocol):
         ...
 
 
+def handle_in(reference: object) -> str:
+    """Return the handle that a self-contained reference to an artifact begins with; empty if it has none."""
+    if not isinstance(reference, str):
+        return ""
+    handle, slash, _ = reference.strip().removeprefix(SCHEME).partition("/")
+    return handle if slash and handle.startswith(HANDLE_PREFIX) else ""
+
+
 def local_owner() -> str:
     """Name the principal of a process on this machine: its user."""
     if sys.platform == "win32":
@@ -103,10 +114,9 @@ class LocalCallers:
         Raises:
             BursarError: `unknown_session` or `unknown_artifact`, whatever is wrong with what was given.
         """
-        reference = arguments.get("artifact")
-        if isinstance(reference, str) and reference.startswith("ses_") and "/" in reference:
+        if handle := handle_in(arguments.get("artifact")):
             try:
-                return self._attach(reference.partition("/")[0])
+                return self._attach(handle)
             except BursarError:
                 raise refusals.unknown_artifact() from None
         named = arguments.get("session") or client.meta.get(SESSION_META_KEY)

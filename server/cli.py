@@ -154,9 +154,10 @@ def _token(words: Sequence[str]) -> None:
 def _call(settings: Settings, words: Sequence[str]) -> int:
     if not words:
         raise BursarError("bad_command_line", "`bursar call` names no tool", "`bursar tools` lists them")
-    from .confinement import begin_early
+    if words[0] == "terminal":
+        from .confinement import begin_early
 
-    begin_early(settings)
+        begin_early(settings)
     _hide_memory()
     from .once import call_once
 

@@ -10,6 +10,9 @@ from typing import Any, cast, get_args
 from ..artifacts.limits import Redaction
 from ..errors import BursarError
 
+HTTP_ADDRESS = "127.0.0.1:8756"
+"""Where `--http` listens if it is given no address."""
+
 
 def _told(text: str, metavar: str = "", default: str = "", alone: str = "") -> dict[str, str]:
     """Describe a setting for `bursar --help`.
@@ -133,7 +136,7 @@ class Settings:
     http: str = field(
         default="",
         metadata=_told(
-            "serve over HTTP, here or at 127.0.0.1:8756, not on standard input", "HOST:PORT", alone="127.0.0.1:8756"
+            f"serve over HTTP, here or at {HTTP_ADDRESS}, not on standard input", "HOST:PORT", alone=HTTP_ADDRESS
         ),
     )
     no_auth: bool = field(default=False, metadata=_told("ask HTTP clients for no token; on loopback only"))

@@ -22,7 +22,7 @@ def policy(settings: Settings) -> Policy:
         store=Path(os.path.abspath(settings.data_dir / "bursar")),  # noqa: PTH100 - links are not to be resolved
         roots=tuple(Path(os.path.abspath(root)) for root in settings.root),  # noqa: PTH100
         writes=settings.terminal_write,
-        hidden=(Path(settings.auth_tokens),) if settings.auth_tokens else (),
+        hidden=(Path(settings.auth_tokens).expanduser(),) if settings.auth_tokens else (),
         network=settings.terminal_net == "on",
         unix_sockets=settings.terminal_unix_sockets,
     )

@@ -20,13 +20,13 @@ from ..guard.commands import Commands
 from ..guard.net import Net
 from ..guard.paths import Workspace
 from ..guard.workers import Workers
-from ..tools.base import Call, Done, Outcome, Picture, Reading, Tool
+from ..tools.base import Call, Done, Outcome, Picture, Reading, Tool, ToolArgs
 from . import log
 from .arguments import checked
 from .callers import Callers, Client
 from .config import Settings
 from .draft import SAME_MIN_BYTES, draft_of, fitted, is_partial
-from .evenly import even_refusals
+from .evenly import EvenRefusals
 from .progress import reported
 from .recent import Recent
 
@@ -158,7 +158,7 @@ class Dispatcher:
         name = tool if isinstance(tool, str) else tool.name
         account = Account(name, client.name)
         try:
-            async with even_refusals():
+            async with EvenRefusals():
                 answer = await self._in_session(tool, arguments, client, account)
         except BursarError as error:
             account.ended = error.code
@@ -189,23 +189,24 @@ class Dispatcher:
         tool = self.tools.get(named) if isinstance(named, str) else named
         if tool is None:
             raise BursarError("unknown_tool", f"there is no tool {named!r}", f"Use one of {', '.join(self.tools)}")
+        # Checked first: what cannot be done anyway makes no session.
+        args = checked(tool, {key: value for key, value in arguments.items() if key != "session"})
         session = self.callers.session(arguments, client)
         account.session = session.directory.name
-        own = {key: value for key, value in arguments.items() if key != "session"}
         with reported(client.progress) as progress:
             async with self.turn(account, client):
-                return await self._in_turn(tool, own, session, replace(client, progress=progress), account)
+                return await self._in_turn(tool, args, session, replace(client, progress=progress), account)
 
     async def _in_turn(
-        self, tool: Tool[Any], own: Mapping[str, Any], session: Session, client: Client, account: Account
+        self, tool: Tool[Any], args: ToolArgs, session: Session, client: Client, account: Account
     ) -> Answer:
         with self._aloft(session) as flight:
-            call = self._call(tool, args := checked(tool, own), session, client)
+            call = self._call(tool, args, session, client)
             outcome = await self._outcome(tool, args, call)
             if _length(outcome) > _SHARED_BYTES:
                 await flight.settle()
             share = max(self.settings.parallel_tokens // flight.company, reply.PART_MIN_TOKENS)
-            ceiling = replace(client.ceiling, tokens=min(client.ceiling.tokens, share))
+            ceiling = client.ceiling if share >= client.ceiling.tokens else replace(client.ceiling, tokens=share)
             return await self._reply(outcome, call, ceiling, account)
 
     @property
@@ -298,29 +299,35 @@ class Dispatcher:
         parts = [self._recognised(part, call, seen) for part in done.parts]
         output = done.output.artifact if isinstance(done.output, Writer) else done.output
         if output is not None and output.state == "whole" and output.size >= SAME_MIN_BYTES:
-            first = output if output.ref in self._shown else call.session.same_as(output.sha256, output.size) or output
-            if first.ref in self._shown and first.did == output.did:
+            was_shown = _content(output) in self._shown
+            first = output if was_shown else call.session.same_as(output.sha256, output.size) or output
+            if _content(first) in self._shown and first.did == output.did:
                 if isinstance(done.output, Writer) and first.id != output.id:
                     call.session.remove(output)
                 output = first
                 seen.add(output.ref)
-        return replace(done, output=output, parts=parts)
+        return replace(done, output=output, parts=parts) if parts or output is not done.output else done
 
     def _remember(self, done: Done) -> None:
         for part in done.parts:
             self._remember(part)
         if isinstance(done.output, Artifact):
-            self._shown.add(done.output.ref)
+            self._shown.add(_content(done.output))
 
     def _advised(self, reading: Reading) -> Reading:
         """Advise to search whoever reads the same stretch of an unchanged content again and again."""
         if reading.artifact is None or reading.artifact.state == "live" or "matches" in reading.facts:
             return reading
-        times = self._readings.add(f"{reading.artifact.ref} {reading.page.pieces[:1]} {len(reading.page.pieces)}")
+        times = self._readings.add(f"{_content(reading.artifact)} {reading.page.pieces[:1]} {len(reading.page.pieces)}")
         if times <= _READINGS_BEFORE_ADVICE:
             return reading
         advice = f"read {times} times now, unchanged; grep finds what you look for"
         return replace(reading, facts={**reading.facts, "note": advice})
+
+
+def _content(artifact: Artifact) -> str:
+    """Name what an artifact holds: in a session that was deleted and begun anew, a reference is given out again."""
+    return f"{artifact.ref} {artifact.sha256}"
 
 
 def _kept_at(outcome: Outcome) -> str:

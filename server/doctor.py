@@ -34,6 +34,7 @@ _ATTACKS = {
     "descriptors": "read what it holds open",
     "trace": "attach to it as a debugger",
     "signal": "signal it",
+    "limit": "set limits on it",
     "abstract_socket": "reach its abstract socket",
     "mount": "mount a file system",
     "namespace": "make a user namespace",
@@ -58,8 +59,8 @@ def doctor(settings: Settings) -> int:
         isolation = anyio.run(_isolation, settings)
     except BursarError as error:
         isolation = Isolation("off", reason=error.message, cure=error.fix)
-    wanting = list(_wanting(settings, isolation))
-    workers = anyio.run(_workers, settings)
+    workers, fault = anyio.run(_workers, settings)
+    wanting = [*_wanting(settings, isolation), *([fault] if fault else [])]
     verdict = wanting or ["all is well"]
     for line in (*_about(settings, isolation), workers, *_tried(isolation.attacks), *_noted(isolation), *verdict):
         sys.stdout.write(f"{line}\n")
@@ -75,13 +76,16 @@ async def _isolation(settings: Settings) -> Isolation:
         commands.close()
 
 
-async def _workers(settings: Settings) -> str:
-    """Say how well those are kept in who read pages, pictures and documents."""
+async def _workers(settings: Settings) -> tuple[str, str]:
+    """Say how well those are kept in who read pages, pictures and documents, and what is wanting if they are not."""
     try:
         async with Workers(hidden=[settings.data_dir]) as workers:
-            return f"workers     {(await workers.confinement()).line()}"
+            confinement = await workers.confinement()
     except BursarError as error:
-        return f"workers     do not work: {error.message}"
+        return "workers     do not work", _sentence("pages and pictures cannot be read", error.message, "")
+    what = "a hostile page or picture could do what the server can"
+    cure = "Use Linux 6.12 or later with Landlock" if sys.platform == "linux" else ""
+    return f"workers     {confinement.line()}", "" if confinement.holds else _sentence(what, confinement.line(), cure)
 
 
 def _about(settings: Settings, isolation: Isolation) -> Iterator[str]:
@@ -89,7 +93,7 @@ def _about(settings: Settings, isolation: Isolation) -> Iterator[str]:
     yield f"bursar      {__version__}, Python {platform.python_version()}, {platform.system()} {platform.release()}"
     yield f"data        {data}{'' if data.exists() else ' (not made yet)'}, {_room(data)}"
     yield f"roots       {', '.join(map(str, settings.root))}"
-    bwrap = bubblewrap.program()
+    bwrap = bubblewrap.program((*settings.root, *settings.terminal_write))
     if sys.platform == "linux":
         yield f"bubblewrap  {bwrap or 'not installed'}"
     yield f"isolation   {isolation.level}{f': {isolation.means}' if isolation.means else ''}"

@@ -1,8 +1,8 @@
 """Refusals that take equally long, so that their time does not tell a handle that exists from one that does not."""
 
 import time
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from types import TracebackType
+from typing import Self
 
 import anyio
 
@@ -14,16 +14,20 @@ _AFTER_S = 0.01
 """Some ten times what looking for a session takes, and nothing to whoever made a mistake."""
 
 
-@asynccontextmanager
-async def even_refusals() -> AsyncGenerator[None]:
-    """Hold back a refusal of a session or an artifact until all such refusals come."""
-    started = time.monotonic()
-    try:
-        yield
-    except BursarError as error:
-        if error.code in _REFUSALS:
-            await held_back(started)
-        raise
+class EvenRefusals:
+    """Holds back a refusal of a session or an artifact until all such refusals come."""
+
+    __slots__ = ("_started",)
+
+    async def __aenter__(self) -> Self:
+        self._started = time.monotonic()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, raised: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(raised, BursarError) and raised.code in _REFUSALS:
+            await held_back(self._started)
 
 
 async def held_back(started: float) -> None:

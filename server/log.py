@@ -78,6 +78,14 @@ def library(record: logging.LogRecord) -> None:
     )
 
 
+class Libraries(logging.Handler):
+    """Writes what libraries report into the log: by themselves they would quote messages on standard error."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write one report."""
+        library(record)
+
+
 def _frames(error: BaseException, depth: int = 0) -> Iterator[str]:
     """Tell an exception and what led to it, the cause before the effect."""
     if depth == _TRACE_MAX_DEPTH:

@@ -25,15 +25,8 @@ _TRIAL_S = 0.2
 
 def serve_stdio(settings: Settings) -> None:
     """Serve one client on standard input and output until it closes them."""
-    logging.getLogger().addHandler(_Libraries(logging.WARNING))
+    logging.getLogger().addHandler(log.Libraries(logging.WARNING))
     anyio.run(_serve_stdio, settings)
-
-
-class _Libraries(logging.Handler):
-    """Writes what libraries report into the log: by themselves they would quote messages on standard error."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        log.library(record)
 
 
 async def _serve_stdio(settings: Settings) -> None:

@@ -13,7 +13,7 @@ import pytest
 from bursar.server.config import Settings, default_of
 
 ROOT = Path(__file__).parent.parent
-DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCUMENTS = [ROOT / "README.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").glob("*.md"))]
 WIDE = {"COLUMNS": "100", "NO_COLOR": "1", "PYTHON_COLORS": "0"}
 
 
@@ -72,6 +72,19 @@ def test_every_link_between_documents_leads_somewhere():
         prose = re.sub(r"`[^`\n]*`", "", document.read_text("utf-8"))
         for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", prose):
             assert (document.parent / target).exists(), (document.name, target)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_every_test_and_bench_that_a_document_names_exists(document):
+    prose = document.read_text("utf-8")
+    for place in re.findall(r"`((?:tests|bench)/[\w/.]*)[` ]", prose):
+        assert (ROOT / place).exists(), place
+    suites = {path.name: path.read_text("utf-8") for path in (ROOT / "tests").rglob("test_*.py")}
+    for name in re.findall(r"`(test_\w+\.py)`", prose):
+        assert name in suites, name
+    every = "\n".join(suites.values())
+    for name in re.findall(r"`(test_\w+)`", prose):
+        assert f"def {name}(" in every, name
 
 
 def test_the_client_configuration_is_json_that_starts_the_server():

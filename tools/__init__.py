@@ -1,11 +1,12 @@
 """The tools, one a file; each knows its arguments, its work and its facts."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from .base import Tool
+if TYPE_CHECKING:
+    from .base import Tool
 
 
-def tools(copy_bytes: int = 64 * 1024**2) -> list[Tool[Any]]:
+def tools(copy_bytes: int = 64 * 1024**2) -> "list[Tool[Any]]":
     """Return every tool, in the order in which clients list them.
 
     Args:

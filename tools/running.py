@@ -1,6 +1,8 @@
 """Commands that go on after their call was answered; each is seen out, and its artifact made final."""
 
 import asyncio
+import re
+from contextlib import suppress
 from dataclasses import dataclass
 
 import anyio
@@ -8,6 +10,7 @@ import anyio
 from ..artifacts import Artifact, Writer
 from ..errors import BursarError
 from ..guard.commands import Command, Exit
+from ..guard.sandbox.policy import Level
 
 Told = dict[str, str | int | float]
 
@@ -21,6 +24,10 @@ _FIXES = {
     "disk full": "Make room on the disk of the artifacts",
     "lost": "See what it did before you run it again; it may have killed the process that watched over it",
 }
+
+_REFUSED = re.compile(rb"(?i)permission denied|read-only file system|operation not permitted|\b(EACCES|EPERM|EROFS)\b")
+_REFUSED_WITHIN_BYTES = 8192
+_WALLS = "perhaps the sandbox refused it: commands write only in the roots and $TMPDIR, and open no local sockets"
 
 _FILE_SIZE_CODE = 128 + 25
 """What a shell returns for a program that SIGXFSZ ended."""
@@ -47,6 +54,16 @@ def outcome(ended: Exit) -> Told:
     elif "killed" in told:
         told["note"] = "what it left running was ended with it; background=true keeps a command running"
     return told
+
+
+def refused(ended: Exit, output: Artifact, level: Level) -> Told:
+    """Tell a model that sees a command fail for want of rights what may have kept it from its work."""
+    if level != "kernel" or not ended.code or ended.ended != "exited":
+        return {}
+    said = b""
+    with suppress(BursarError):  # whoever reads the output meets the same
+        said = output.read(max(0, output.size - _REFUSED_WITHIN_BYTES), _REFUSED_WITHIN_BYTES)
+    return {"fix": _WALLS} if _REFUSED.search(said) else {}
 
 
 async def close_output(writer: Writer, ended: Exit) -> Artifact:

@@ -14,9 +14,10 @@ from ..artifacts import Artifact, Writer, reader
 from ..budget.page import Page
 from ..errors import BursarError
 from ..guard.commands import Command, Exit
+from ..guard.sandbox.policy import Level
 from .base import Call, Done, Outcome, Reading, Tool, ToolArgs
 from .progress import watched
-from .running import Running, Told, close_output, outcome
+from .running import Running, Told, close_output, outcome, refused
 
 TIMEOUT_S = 120.0
 LONGEST_S = 86_400.0
@@ -101,17 +102,18 @@ class Terminal(Tool[TerminalArgs]):
                 started, an artifact that is no running command. An exit status is none of these.
         """
         _check(args)
-        kept: Told = {"isolation": (await call.commands.admit()).level}
+        level = (await call.commands.admit()).level
+        kept: Told = {"isolation": level}
         if args.artifact:
-            return await self._attend(args, call, kept)
+            return await self._attend(args, call, level)
         writer = call.output("terminal.log")
         began = time.monotonic()
         command, told = await _start(args, call, writer)
         try:
             ended = await _watch(command, writer, call, _SETTLE_S if args.background else LONGEST_S)
             if ended is not None:
-                await close_output(writer, ended)
-                return Done(told | outcome(ended) | kept, writer)
+                output = await close_output(writer, ended)
+                return Done(told | outcome(ended) | refused(ended, output, level) | kept, writer)
         except BaseException:
             with anyio.CancelScope(shield=True):
                 await command.kill(GRACE_S)
@@ -119,7 +121,8 @@ class Terminal(Tool[TerminalArgs]):
         call.writers.remove(writer)
         return Done(told | _going_on(began) | kept, self._running.adopt(command, writer))
 
-    async def _attend(self, args: TerminalArgs, call: Call, kept: Told) -> Outcome:
+    async def _attend(self, args: TerminalArgs, call: Call, level: Level) -> Outcome:
+        kept: Told = {"isolation": level}
         artifact = call.session.open(args.artifact)
         live = self._running.find(artifact)
         if args.stop:
@@ -132,8 +135,9 @@ class Terminal(Tool[TerminalArgs]):
         else:
             waiting = live.command.wait(min(args.timeout_s or LONGEST_S, call.patience_s))
             await watched(waiting, call.progress, lambda: (call.session.open(artifact.id).size, None, _UNIT))
-        if live.command.exit is not None:
-            return _news(await live.final(), artifact.size, facts | outcome(live.command.exit) | kept)
+        if (ended := live.command.exit) is not None:
+            output = await live.final()
+            return _news(output, artifact.size, facts | outcome(ended) | refused(ended, output, level) | kept)
         return _news(call.session.open(args.artifact), artifact.size, facts | {"state": "running"} | kept)
 
 

@@ -26,6 +26,8 @@ _WRITE = "bursar.tools.pdf.work:write"
 _MAX_TEXT_BYTES = 32 << 20
 _MAX_LIST_BYTES = 2 * _MAX_TEXT_BYTES
 _LONGEST_S = 180.0
+_SHORT_BYTES = 64 << 10
+"""Laid out in a second or less: if there was no time for that, loading the layout or the machine was slow."""
 _MARGIN = 0.1
 """Share of the client's patience that is kept for storing the document and for the reply."""
 _PICTURES = 0.6
@@ -165,7 +167,7 @@ class _Job:
         try:
             return await self.call.workers.call(function, arguments, reads=reads, writes=writes, deadline_s=within_s)
         except BursarError as error:
-            raise _about_document(error, within_s) from error
+            raise _about_document(error, within_s, self.text.size) from error
 
     def _far(self) -> tuple[float, float, str]:
         """Read how far the work is, which the worker writes down in per mille."""
@@ -197,14 +199,16 @@ class _Job:
         return Done(facts=facts)
 
 
-def _about_document(error: BursarError, within_s: float) -> BursarError:
+def _about_document(error: BursarError, within_s: float, text_bytes: int) -> BursarError:
     """Say of a document what the workers say of any content."""
     match error.code:
         case "too_slow":
+            # What a short one has waited for is still being loaded, and is there the next time.
+            shorter = "Call again" if text_bytes <= _SHORT_BYTES else "Write it in parts"
             return BursarError(
                 "timeout",
                 f"the document was not ready in the {within_s:.3g} s that were left of what this client waits",
-                "Write it in parts, or have the server started with a longer --patience-s",
+                f"{shorter}, or have the server started with a longer --patience-s",
             )
         case "too_large":
             return BursarError("too_large", "the document needs too much memory", "Write it in parts")

@@ -10,12 +10,19 @@ from .policy import Policy
 
 TEMPORARY = "/tmp"  # noqa: S108 - inside, it is a private directory
 SHARED_MEMORY = "/dev/shm"  # noqa: S108 - likewise
+_KERNEL = ("/sys", "/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus")
 _SHARED_MEMORY_BYTES = 256 * 1024**2
 
 
-def program(path: str | None = None) -> str:
-    """Return where bubblewrap is installed, or nothing."""
-    return (which("bwrap", path=path) or "") if sys.platform == "linux" else ""
+def program(writable: Iterable[Path] = ()) -> str:
+    """Return where bubblewrap is installed, or nothing; `writable` by commands it must not be, as it runs outside."""
+    places = [place for place in map(os.path.realpath, writable) if place != "/"]
+    for folder in os.get_exec_path() if sys.platform == "linux" else ():
+        found = which("bwrap", path=folder)
+        real = (os.path.realpath(folder), os.path.realpath(found or folder))
+        if found and not any(Path(path).is_relative_to(place) for path in real for place in places):
+            return found
+    return ""
 
 
 def prefix(bwrap: str, policy: Policy, hidden: Iterable[str], session: Path, private: Path) -> tuple[list[str], str]:
@@ -54,7 +61,7 @@ def prefix(bwrap: str, policy: Policy, hidden: Iterable[str], session: Path, pri
     memory = ["--size", str(_SHARED_MEMORY_BYTES), "--perms", "1777", "--tmpfs", SHARED_MEMORY]
     alone = ["--unshare-pid", "--unshare-ipc", "--unshare-uts", *([] if policy.network else ["--unshare-net"])]
     end = ["--die-with-parent", "--cap-drop", "ALL", "--"]
-    return [bwrap, *whole, "--dev", "/dev", *memory, "--proc", "/proc", *ordered, *alone, *end], within
+    return [bwrap, *whole, "--dev", "/dev", *memory, "--proc", "/proc", *_kernel(), *ordered, *alone, *end], within
 
 
 def between(writable: str, hidden: str) -> list[str]:
@@ -64,6 +71,11 @@ def between(writable: str, hidden: str) -> list[str]:
     """
     above = Path(hidden).parents
     return [str(path) for path in above if path.is_relative_to(writable) and path != Path(writable)]
+
+
+def _kernel() -> list[str]:
+    """Keep root, who needs no capability for it, from changing through files of the kernel what that runs."""
+    return [word for path in _KERNEL if Path(path).exists() for word in ("--ro-bind", path, path)]
 
 
 def _kept_in_temporary() -> list[str]:

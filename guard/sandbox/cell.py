@@ -97,6 +97,7 @@ def told_walls(policy: Policy, means: Means, hidden: Sequence[str], session: Pat
         "writes": [path for path in writes if path not in own],
         "private": own,
         "hidden": list(hidden),
+        "terminals": bool(means.bubblewrap),
         "network": policy.network,
         "unix_sockets": policy.unix_sockets,
         "landlock": means.landlock,

@@ -38,7 +38,7 @@ class Proof:
         self.policy = policy
         self.means = Means()
         self.hidden: list[str] = []
-        self._bwrap = bubblewrap.program()
+        self._bwrap = bubblewrap.program((*policy.roots, *policy.writes))
         self._lock = threading.Lock()
         self._isolation: Isolation | None = None
         self._process: subprocess.Popen[bytes] | None = None
@@ -157,7 +157,7 @@ class Proof:
     def _wanting(self, outcomes: Mapping[str, Mapping[str, Any]]) -> tuple[str, str]:
         """Tell what is missing though the walls hold, and what to do about it."""
         if self.means.seatbelt or (self.means.bubblewrap and self.means.landlock):
-            return "", ""
+            return self._within_reach()
         if self.means.bubblewrap:
             return f"Landlock does not take part: {_why(outcomes['bubblewrap+landlock'])}", ""
         around = [path for path in map(os.path.realpath, self.policy.roots) if holds(path, self.hidden)]
@@ -176,6 +176,15 @@ class Proof:
             cure = "Install an AppArmor profile for bwrap, or sysctl kernel.apparmor_restrict_unprivileged_userns=0"
         return missing + f"does not work here: {_why(outcomes['bubblewrap+landlock'])}", cure
 
+    def _within_reach(self) -> tuple[str, str]:
+        """Tell whether commands can change the programs that the server runs outside the walls, and what to do."""
+        writable = [place for place in map(os.path.realpath, (*self.policy.roots, *self.policy.writes)) if place != "/"]
+        for program in map(os.path.realpath, (sys.prefix, _HERE)):
+            if _is_in(program, writable):
+                reason = f"{program}, from which the server runs, may be changed by commands, and so the server itself"
+                return reason, "Install bursar outside the roots, as uvx and pipx do"
+        return "", ""
+
     def _failed(self, outcomes: Mapping[str, Mapping[str, Any]]) -> Isolation:
         reason = "; ".join(f"{name}: {_why(outcome)}" for name, outcome in outcomes.items())
         attacks = {
@@ -185,6 +194,10 @@ class Proof:
         }
         if sys.platform == "darwin":
             return _off(reason, f"See that {seatbelt.PROGRAM} works, {_UNSAFE}", attacks)
+        others = [root for root in self.policy.roots if os.geteuid() == 0 and root.stat().st_uid != 0]
+        if others and "may write root" in reason:
+            # Without capabilities root obeys modes as everybody does.
+            return _off(reason, f"Run the server as the user who owns {others[0]}, {_UNSAFE}", attacks)
         install = "" if self._bwrap else ", or install bubblewrap"
         return _off(reason, f"Use Linux 6.12 or later with Landlock{install}, {_UNSAFE}", attacks)
 

@@ -23,14 +23,17 @@ class Sandbox:
     """Keeps the commands of each session in; there is no way back to doing without."""
 
     def __init__(self, policy: Policy) -> None:
-        """Start the trial unless it was.
+        """Prepare, but start no trial: it costs as much as half a start, and may not be needed.
 
         Raises:
             BursarError: bad_setting; the policy cannot be kept.
         """
         policy.check()
         self.policy = policy
-        self._proof = begin(policy)
+
+    @property
+    def _proof(self) -> proof.Proof:
+        return begin(self.policy)
 
     async def isolation(self) -> Isolation:
         """Return how well commands are kept in, once the trial has ended."""
@@ -77,7 +80,8 @@ class Sandbox:
 
     def close(self) -> None:
         """End a trial that nobody waits for any more."""
-        self._proof.abandon()
+        if begun := _begun.get(self.policy):
+            begun.abandon()
 
 
 class Closed(Sandbox):

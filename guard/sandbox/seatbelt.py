@@ -29,6 +29,8 @@ def profile(policy: Policy, hidden: Iterable[str], session: Path, private: Path)
     # A command may end what it started, and nothing else; nor look into other processes.
     rules += ["(deny signal)", "(allow signal (target same-sandbox))", "(deny process-info*)"]
     rules += ["(allow process-info* (target same-sandbox))", "(deny mach-priv-task-port)"]
+    # What others start for a command would be outside: applications, jobs of launchd, scripts of other programs.
+    rules += ["(deny lsopen)", "(deny appleevent-send)", "(deny job-creation)"]
     if not policy.network:
         rules.append("(deny network*)")
     if policy.unix_sockets:

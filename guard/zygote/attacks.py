@@ -5,6 +5,7 @@ import ctypes
 import errno
 import json
 import os
+import resource
 import signal
 import socket
 import sys
@@ -49,7 +50,7 @@ class Attacks:
                 self.delete,
                 self.create,
             ),
-            *(self.environment, self.memory, self.root, self.descriptors, self.trace, self.signal),
+            *(self.environment, self.memory, self.root, self.descriptors, self.trace, self.signal, self.limit),
             *(self.abstract_socket, self.mount, self.namespace, self.write_outside),
             *(self.may_read_own, self.may_write_private, self.may_write_root, self.may_run, self.may_use_null),
         ]
@@ -147,6 +148,14 @@ class Attacks:
         for pid in self._seen():
             os.kill(pid, 0)
             raise Leak("it could be signalled")
+
+    def limit(self) -> None:
+        """Set the victim's limits, here to what they are: one of processor time would end it."""
+        if sys.platform == "linux":
+            for pid in self._seen():
+                what = resource.RLIMIT_CPU
+                resource.prlimit(pid, what, resource.prlimit(pid, what))
+                raise Leak("its limits could be set")
 
     def abstract_socket(self) -> None:
         """Connect to a local socket that has no file; the victim will tell."""

@@ -90,6 +90,8 @@ class Keeper:
         if reason in PASSED_LIMITS:
             self.stop_grace_s = 0.0
         self._end_rest(self.limits["grace_s"] if self.stop_grace_s is None else self.stop_grace_s)
+        if reason == "exited" and 0 < self.limits["processes"] < len(self.signalled):
+            reason = "process limit"  # they forked on while they were ended, too fast to be counted at any time
         if self.failed >= 0 and self.status is not None:
             self._learn_start()
         self.capture.drain()

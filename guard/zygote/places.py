@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 if sys.platform == "win32":
     raise ImportError("Landlock is a thing of Linux")
@@ -20,7 +21,7 @@ def all_places(hidden: Iterable[str]) -> list[str]:
         OSError: the table of mounts cannot be read.
     """
     found: dict[str, None] = {}
-    mounts: list[tuple[str, str, str]] | None = None
+    mounts: list[_Mount] | None = None
     for path in hidden:
         real = os.path.realpath(path)
         found[real] = None
@@ -29,11 +30,33 @@ def all_places(hidden: Iterable[str]) -> list[str]:
     return list(found)
 
 
-def _mounts() -> list[tuple[str, str, str]]:
+class _Mount(NamedTuple):
+    number: int
+    device: str
+    directory: str
+    point: str
+
+
+def _mounts() -> list[_Mount]:
     """Return device, directory within it and mount point of everything that is mounted."""
     with open("/proc/self/mountinfo", "rb") as file:  # noqa: PTH123
         lines = [line.split(b" ", 5) for line in file]
-    return [(fields[2].decode(), _plain(fields[3]), _plain(fields[4])) for fields in lines]
+    return [_Mount(int(fields[0]), fields[2].decode(), _plain(fields[3]), _plain(fields[4])) for fields in lines]
+
+
+def _mount_of(path: str) -> int:
+    """Return the number of the mount that a path lies on; several may have one mount point, or cover one another."""
+    try:
+        fd = os.open(path, os.O_PATH | os.O_CLOEXEC)  # type: ignore[attr-defined]
+    except OSError:
+        if path == "/":
+            raise
+        return _mount_of(os.path.dirname(path))  # noqa: PTH120
+    try:
+        with open(f"/proc/self/fdinfo/{fd}", "rb") as file:  # noqa: PTH123
+            return next(int(line.split()[1]) for line in file if line.startswith(b"mnt_id:"))
+    finally:
+        os.close(fd)
 
 
 def _plain(field: bytes) -> str:
@@ -42,14 +65,14 @@ def _plain(field: bytes) -> str:
     return os.fsdecode(field)
 
 
-def _aliases(path: str, mounts: list[tuple[str, str, str]]) -> Iterator[str]:
-    above = max((mount for mount in mounts if is_within(path, mount[2])), key=lambda mount: len(mount[2]), default=None)
+def _aliases(path: str, mounts: list[_Mount]) -> Iterator[str]:
+    number = _mount_of(path)
+    above = next((mount for mount in mounts if mount.number == number), None)
     if above is None:
         return
-    device, directory, point = above
-    inside = _join(directory, os.path.relpath(path, point))
-    for other, root, where in mounts:
-        if other != device or (where, root) == (point, directory):
+    inside = _join(above.directory, os.path.relpath(path, above.point))
+    for other, device, root, where in mounts:
+        if device != above.device or other == number:
             continue
         if is_within(inside, root):
             alias = _join(where, os.path.relpath(inside, root))

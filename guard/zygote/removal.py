@@ -13,7 +13,8 @@ def remove(directory: "str | os.PathLike[str]") -> None:
     shutil.rmtree(directory, ignore_errors=True)
     if os.path.exists(directory):  # noqa: PTH110 - pathlib is not worth its import here
         for place, _, _ in os.walk(directory):
-            for entry in os.scandir(place):
-                if entry.is_dir(follow_symlinks=False):
-                    os.chmod(entry.path, 0o700)  # noqa: PTH101
+            with os.scandir(place) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        os.chmod(entry.path, 0o700)  # noqa: PTH101
         shutil.rmtree(directory)

@@ -17,6 +17,9 @@ UNIX, INET, INET6, NETLINK = 1, 2, 10, 16
 ROUTE, SOCK_DIAG = 0, 4
 """What of netlink answers questions about addresses and sockets."""
 
+_PRIO_USER, _IOPRIO_WHO_USER = 2, 3
+"""All processes of a user."""
+
 TERMINAL_INPUT, CONSOLE = 0x5412, 0x541C
 """TIOCSTI types into the terminal of another, and TIOCLINUX pastes."""
 
@@ -74,7 +77,18 @@ _MISSING = {
     # Its flags lie in memory, where a filter cannot look; libraries then use `clone`.
     "clone3": (435, 435),
 }
-_JUDGED = {"socket": (41, 198), "clone": (56, 220), "unshare": (272, 97), "ioctl": (16, 29)}
+_JUDGED = {
+    "socket": (41, 198),
+    "clone": (56, 220),
+    "unshare": (272, 97),
+    "ioctl": (16, 29),
+    "prlimit64": (302, 261),
+    "setpriority": (141, 140),
+    "ioprio_set": (251, 30),
+    "sched_setscheduler": (144, 119),
+    "sched_setparam": (142, 118),
+    "sched_setattr": (314, 274),
+}
 
 _ARCHITECTURES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
 _X32 = 0x40000000
@@ -122,6 +136,10 @@ def program(*, network: bool, unix_sockets: bool, machine: str = "") -> bytes:
         "clone": _refuse_flags(NAMESPACES),
         "unshare": _refuse_flags(NAMESPACES),
         "ioctl": _judge_ioctl(),
+        "prlimit64": _judge_prlimit(),
+        "setpriority": _judge_priority(_PRIO_USER),
+        "ioprio_set": _judge_priority(_IOPRIO_WHO_USER),
+        **dict.fromkeys(("sched_setscheduler", "sched_setparam", "sched_setattr"), _only_own()),
     }
     for name, block in blocks.items():
         code += [(_JEQ, 0, len(block), _JUDGED[name][column]), *block]
@@ -164,3 +182,22 @@ def _refuse_flags(flags: int) -> list[_Instruction]:
 def _judge_ioctl() -> list[_Instruction]:
     block: list[_Instruction] = [(_LOAD, 0, 0, _ARGS + 8), (_JEQ, 1, 0, TERMINAL_INPUT), (_JEQ, 0, 1, CONSOLE)]
     return [*block, _return(_ERRNO | errno.EPERM), _return(_ALLOW)]
+
+
+def _judge_prlimit() -> list[_Instruction]:
+    """Allow to ask for any limits and to set one's own: a limit of processor time ends the process it is set on."""
+    pid, low, high = _ARGS, _ARGS + 16, _ARGS + 20
+    block: list[_Instruction] = [(_LOAD, 0, 0, pid), (_JEQ, 4, 0, 0)]
+    block += [(_LOAD, 0, 0, low), (_JEQ, 0, 3, 0), (_LOAD, 0, 0, high), (_JEQ, 0, 1, 0)]
+    return [*block, _return(_ALLOW), _return(_ERRNO | errno.EPERM)]
+
+
+def _judge_priority(user: int) -> list[_Instruction]:
+    """Allow to slow down oneself or one's own group, and nobody else of the same user."""
+    block: list[_Instruction] = [(_LOAD, 0, 0, _ARGS + 8), (_JEQ, 0, 3, 0), (_LOAD, 0, 0, _ARGS), (_JEQ, 1, 0, user)]
+    return [*block, _return(_ALLOW), _return(_ERRNO | errno.EPERM)]
+
+
+def _only_own() -> list[_Instruction]:
+    """Allow a call whose first argument says that it means the calling thread itself."""
+    return [(_LOAD, 0, 0, _ARGS), (_JEQ, 0, 1, 0), _return(_ALLOW), _return(_ERRNO | errno.EPERM)]

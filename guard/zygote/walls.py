@@ -14,7 +14,9 @@ from .capabilities import drop_all, gain_nothing
 from .places import Around, all_places
 
 _DEVICES = "/dev"
-_HARMLESS_DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts")
+_HARMLESS_DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "ptmx")
+_TERMINALS = "pts"
+_KERNEL = ("/proc", "/sys")
 
 
 class Walls(NamedTuple):
@@ -29,6 +31,7 @@ class Walls(NamedTuple):
             in them can be listed.
         devices: whether the harmless devices (`/dev/null` and the like) may be used; no other ever can, unless it is
             named in `reads` or `writes`.
+        terminals: whether those in `/dev/pts` may be opened: all of the user, unless that file system is one's own.
         network: whether sockets of IPv4 and IPv6 may be made.
         unix_sockets: whether local sockets may be made; pairs of them always may. Abstract ones of others stay out of
             reach where the kernel can (Landlock 6).
@@ -42,6 +45,7 @@ class Walls(NamedTuple):
     execute: bool = True
     hidden: tuple[str, ...] = ()
     devices: bool = True
+    terminals: bool = False
     network: bool = True
     unix_sockets: bool = False
     landlock: bool = True
@@ -100,22 +104,25 @@ class Prepared:
         hidden = all_places(walls.hidden)
         named = {os.path.realpath(path) for path in (*walls.reads, *walls.writes)}
         # As root, without any capability, one could still read a whole disk through its device file.
-        around = Around(rules, hidden if _DEVICES in named else (*hidden, _DEVICES))
+        closed = (*hidden, *(path for path in (_DEVICES,) if path not in named))
+        around = Around(rules, closed)
         for path in walls.reads:
             around.grant(path, landlock.READ | run)
+        # As root, without any capability, one could still change through files of the kernel what it runs.
+        around_kernel = Around(rules, (*closed, *(path for path in _KERNEL if path not in named)))
         for path in walls.writes:
-            around.grant(path, landlock.READ | landlock.WRITE | run)
+            around_kernel.grant(path, landlock.READ | landlock.WRITE | run)
         for path in walls.private:
             rules.allow(path, landlock.READ | landlock.WRITE | run, follow=True)
-        self.walked = tuple(around.walked)
+        self.walked = tuple({*around.walked, *around_kernel.walked})
         if walls.devices:
             rules.allow(_DEVICES, landlock.READ_DIR, follow=True)
-            for name in _HARMLESS_DEVICES:
+            for name in (*_HARMLESS_DEVICES, *([_TERMINALS] if walls.terminals else [])):
                 self._allow_device(rules, f"{_DEVICES}/{name}")
 
     def _allow_device(self, rules: landlock.Rules, path: str) -> None:
         rights = landlock.READ | landlock.WRITE_FILE | landlock.TRUNCATE
-        if path.endswith(("tty", "ptmx", "pts")):
+        if path.endswith(("tty", "ptmx", _TERMINALS)):
             rights |= landlock.IOCTL_DEV
         try:
             rules.allow(path, rights, follow=True)

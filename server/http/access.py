@@ -97,7 +97,9 @@ def check(settings: Settings) -> None:
         raise BursarError(
             "bad_setting", "--auth-jwks and --auth-scopes need --auth-issuer", "Give it, or leave them out"
         )
-    others = [host for host in settings.allow_host if not Address.parse(_with_port(host)).is_loopback]
+    others = [host for host in settings.allow_host if not _named(host).is_loopback]
+    for origin in settings.allow_origin:
+        _check_origin(origin)
     if has_auth or (address.is_loopback and not (settings.no_auth and others)):
         _check_urls(settings)
         return
@@ -119,7 +121,10 @@ def access_for(settings: Settings, store: Store) -> Access:
         return Access(None)
     verifiers: list[TokenVerifier] = []
     if settings.auth_tokens:
-        verifiers.append(TokenFile(Path(settings.auth_tokens).expanduser(), settings.auth_audience))
+        # Scopes are the issuer's affair: whoever is in the file may do everything.
+        verifiers.append(
+            TokenFile(Path(settings.auth_tokens).expanduser(), settings.auth_audience, settings.auth_scopes)
+        )
     if settings.auth_issuer:
         keyring = Keyring(settings.auth_issuer, settings.auth_jwks)
         verifiers.append(IssuedTokens(settings.auth_issuer, settings.auth_audience, keyring))
@@ -139,6 +144,12 @@ def tell(settings: Settings, store: Store) -> None:
         sys.stderr.write("bursar: no token is asked for: every program of this machine may use this server\n")
     elif not settings.auth_tokens and not settings.auth_issuer:
         sys.stderr.write(f"bursar: clients need the token in {local_token(store)}\n")
+    if settings.terminal == "unsafe":
+        sys.stderr.write("bursar: commands are not sandboxed: they can read every session and every token here\n")
+    address = Address.parse(settings.http)
+    if address.is_everywhere and not settings.allow_host and not settings.auth_audience:
+        said = " or ".join(sorted(address.hosts))
+        sys.stderr.write(f"bursar: only requests to {said} are answered: name others with --allow-host\n")
 
 
 def _oauth(settings: Settings) -> AuthSettings:
@@ -169,5 +180,16 @@ def _check_urls(settings: Settings) -> None:
             raise BursarError("bad_setting", f"{option} cannot be {address!r}", "Give an https address without a query")
 
 
-def _with_port(host: str) -> str:
-    return host if host.rpartition(":")[2].isdigit() else f"{host}:80"
+def _named(host: str) -> Address:
+    try:
+        return Address.parse(host if host.rpartition(":")[2].isdigit() else f"{host}:80")
+    except BursarError:
+        fix = "Write NAME or NAME:PORT, as it stands in the addresses that clients use"
+        raise BursarError("bad_setting", f"--allow-host cannot be {host!r}", fix) from None
+
+
+def _check_origin(origin: str) -> None:
+    parts = urlsplit(origin)
+    if not parts.netloc or origin != f"{parts.scheme}://{parts.netloc}":
+        fix = "Write SCHEME://NAME or SCHEME://NAME:PORT, with nothing behind it"
+        raise BursarError("bad_setting", f"--allow-origin cannot be {origin!r}", fix)

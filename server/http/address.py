@@ -7,11 +7,9 @@ import sys
 from dataclasses import dataclass
 
 from ...errors import BursarError
+from ..config import HTTP_ADDRESS
 
-DEFAULT = "127.0.0.1:8756"
-"""Where `--http` listens if it is given no address."""
-
-_FORM = re.compile(r"(?:\[(?P<six>[0-9A-Fa-f:.]+)\]|(?P<host>[A-Za-z0-9.-]+)):(?P<port>[0-9]{1,5})", re.ASCII)
+_FORM = re.compile(r"(?:\[(?P<six>[0-9A-Fa-f:.]+)\]|(?P<host>[A-Za-z0-9._-]+)):(?P<port>[0-9]{1,5})", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +34,8 @@ class Address:
         found = _FORM.fullmatch(f"127.0.0.1:{text}" if text.isdigit() else text)
         port = int(found["port"]) if found else -1
         if found is None or not 0 <= port <= 65535:
-            raise BursarError("bad_setting", f"--http cannot be {text!r}", f"Write HOST:PORT, such as {DEFAULT}")
+            fix = f"Write HOST:PORT, such as {HTTP_ADDRESS} or [::1]:8756, or a port alone"
+            raise BursarError("bad_setting", f"--http cannot be {text!r}", fix)
         return cls((found["six"] or found["host"]).lower(), port)
 
     def __str__(self) -> str:
@@ -51,10 +50,18 @@ class Address:
             return self.host == "localhost"
 
     @property
+    def is_everywhere(self) -> bool:
+        """Whether it stands for all addresses of this machine."""
+        try:
+            return ipaddress.ip_address(self.host).is_unspecified
+        except ValueError:
+            return False
+
+    @property
     def hosts(self) -> frozenset[str]:
         """What the Host header of a request to it may say, exactly."""
         names = {str(self)}
-        if self.is_loopback:
+        if self.is_loopback or self.is_everywhere:
             names |= {f"127.0.0.1:{self.port}", f"localhost:{self.port}", f"[::1]:{self.port}"}
         if self.port in _IMPLIED:
             names |= {name.removesuffix(f":{self.port}") for name in names}

@@ -55,6 +55,7 @@ def http_app(dispatcher: Dispatcher, settings: Settings, offer: Offer = build, p
         hosts |= {urlsplit(settings.auth_audience).netloc.lower()}
     # A page of this very address cannot come from elsewhere: rebinding changes what a name leads to, not the name.
     origins = frozenset(settings.allow_origin) | {f"http://{host}" for host in address.hosts}
+    callers = cast("HttpCallers", dispatcher.callers)
     listed = anyio.Event()
     manager = StreamableHTTPSessionManager(
         app=offer(dispatcher, listed),
@@ -71,13 +72,14 @@ def http_app(dispatcher: Dispatcher, settings: Settings, offer: Offer = build, p
         async with manager.run(), anyio.create_task_group() as background:
             background.start_soon(keep_up, dispatcher, listed)
             background.start_soon(operations.keep_watch)
+            background.start_soon(callers.let_go)
             yield
             background.cancel_scope.cancel()
 
     access = access_for(settings, dispatcher.store)
     routes = [
         Route(PATH, endpoint=access.guarded(operations.limited(StreamableHTTPASGIApp(manager)))),
-        Route(removal.PATH, endpoint=access.guarded(Removal(cast("HttpCallers", dispatcher.callers)))),
+        Route(removal.PATH, endpoint=access.guarded(Removal(callers))),
         Route("/healthz", endpoint=_healthy, methods=["GET"]),
         *access.routes(),
         *operations.routes(access.guarded),

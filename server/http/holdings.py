@@ -18,7 +18,7 @@ _EVERY_S = 30.0
 """Between two measurements: each looks at every file of the store."""
 
 _OWNER = "owner.json"
-_STORES_NOTHING = {"read_artifact"}
+_STORES_NOTHING = {"read_artifact", "resource"}
 _GIB = 1 << 30
 
 

@@ -49,16 +49,20 @@ class Keyring:
 
     async def key(self, identity: str) -> jwt.PyJWK | None:
         """Return the key with this id; None if the issuer has none, or cannot be asked."""
-        if identity not in self._keys or time.monotonic() - self._fetched > _KEPT_S:
+        is_known = identity in self._keys and self._age_s <= _STALE_S
+        # While one fetches, those whose key is at hand do not wait for an issuer that may not answer.
+        if not (is_known and (self._age_s <= _KEPT_S or self._turn.locked())):
             async with self._turn:
                 await self._refresh(identity)
-        if time.monotonic() - self._fetched > _STALE_S:
-            return None
-        return self._keys.get(identity)
+        return self._keys.get(identity) if self._age_s <= _STALE_S else None
+
+    @property
+    def _age_s(self) -> float:
+        return time.monotonic() - self._fetched
 
     async def _refresh(self, identity: str) -> None:
         now = time.monotonic()
-        is_fresh = identity in self._keys and now - self._fetched <= _KEPT_S
+        is_fresh = identity in self._keys and self._age_s <= _KEPT_S
         if is_fresh or now - self._tried < _PAUSE_S:
             return
         self._tried = now

@@ -3,7 +3,6 @@
 import os
 import stat
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 from ...errors import BursarError
@@ -41,7 +40,7 @@ def private_text(place: Path) -> str:
     """
     descriptor = os.open(place, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     with os.fdopen(descriptor, "rb") as file:
-        _check(os.fstat(descriptor), place, stat.S_ISREG)
+        _check(os.fstat(descriptor), place)
         return file.read(_TEXT_MAX_BYTES).decode("utf-8", "replace")
 
 
@@ -67,8 +66,8 @@ def _make(place: Path) -> None:
         temporary.unlink(missing_ok=True)
 
 
-def _check(found: os.stat_result, place: Path, is_kind: Callable[[int], bool]) -> None:
-    if not is_kind(found.st_mode):
+def _check(found: os.stat_result, place: Path) -> None:
+    if not stat.S_ISREG(found.st_mode):
         raise _unsafe(place, "it is something else")
     if sys.platform == "win32":
         return  # private there by the permissions of the user's directory

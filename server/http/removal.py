@@ -2,14 +2,13 @@
 
 from dataclasses import dataclass
 
-import anyio.to_thread
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from ...errors import BursarError
 from ..callers import ANYBODY
-from ..evenly import even_refusals
+from ..evenly import EvenRefusals
 from .principal import principal_of
 from .sessions import HttpCallers
 
@@ -37,8 +36,8 @@ class Removal:
         handle = request.headers.get(HEADER, "").strip()
         owner = principal_of(request.scope) or ANYBODY
         try:
-            async with even_refusals():
-                await anyio.to_thread.run_sync(self.callers.remove, handle, owner)
+            async with EvenRefusals():
+                await self.callers.remove(handle, owner)
         except BursarError as error:
             return PlainTextResponse(f"{error}\n", 404 if error.code == "unknown_session" else 503)
         return Response(status_code=204)

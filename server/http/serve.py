@@ -7,7 +7,6 @@ import signal
 import socket
 import sys
 import tempfile
-import traceback
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -23,6 +22,7 @@ from .. import log
 from ..config import Settings
 from ..dispatch import Dispatcher
 from ..house import house
+from ..upkeep import tell_isolation
 from .access import check, tell
 from .address import Address
 from .app import PATH, http_app
@@ -45,7 +45,7 @@ def serve_http(settings: Settings) -> None:
     address = Address.parse(settings.http)
     listening = address.listen()
     settings = replace(settings, http=str(address.bound(listening)))
-    logging.getLogger().addHandler(_Faults(logging.ERROR))
+    logging.getLogger().addHandler(log.Libraries(logging.ERROR))
     _allow_descriptors()
     if settings.workers == 1:
         _work(settings, listening, None, lambda: None)
@@ -75,6 +75,8 @@ async def _serve(
     async with house(settings, http_callers) as dispatcher:
         is_first = post is None or post.is_first
         withheld = await withhold(dispatcher)
+        if is_first:
+            await tell_isolation(dispatcher.commands)
         if withheld and is_first:
             sys.stderr.write(f"bursar: the terminal is not offered: {withheld}\n")
         app = http_app(dispatcher, settings, post=post)
@@ -139,14 +141,6 @@ class _Server(uvicorn.Server):
         if self.should_exit:
             os._exit(0)
         self.should_exit = True
-
-
-class _Faults(logging.Handler):
-    """Writes what libraries report as an error into the log; their warnings name sessions and requests."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        trace = "".join(traceback.format_exception(*record.exc_info)) if record.exc_info else ""
-        log.event("fault", source=record.name, message=record.getMessage(), traceback=trace[-2000:].splitlines())
 
 
 @contextmanager

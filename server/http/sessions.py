@@ -1,19 +1,29 @@
 """Which session a call over HTTP works in, and whose it must be."""
 
 import hmac
+import time
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...artifacts import HANDLE_PREFIX, Session, Store, handle_from, refusals
+import anyio
+import anyio.to_thread
+
+from ...artifacts import Session, Store, handle_from, refusals
 from ...errors import BursarError
-from ..callers import ANYBODY, SESSION_META_KEY, Client
+from ..callers import ANYBODY, SCHEME, SESSION_META_KEY, Client, handle_in
 
 _ATTACHED_MAX = 200
 """Sessions kept open between calls; each takes two descriptors, and many systems allow a process 1,024."""
 
-_SCHEME = "artifact://"
+_ATTACHED_S = 600.0
+"""One that was unused for so long is let go of: the store sweeps none that is open, so it would never expire."""
+
+_LOOK_S = 60.0
+
+_Key = tuple[str, str]
+"""Handle and owner."""
 
 
 @dataclass
@@ -27,7 +37,9 @@ class HttpCallers:
 
     store: Store
     key: bytes
-    _attached: OrderedDict[tuple[str, str], Session] = field(default_factory=OrderedDict[tuple[str, str], Session])
+    _attached: OrderedDict[_Key, tuple[Session, float]] = field(
+        default_factory=OrderedDict[_Key, tuple[Session, float]]
+    )
 
     @property
     def are_remote(self) -> bool:
@@ -47,7 +59,7 @@ class HttpCallers:
         if _is_given(named):
             return self._attach(named, owner)
         reference = arguments.get("artifact")
-        if isinstance(reference, str) and (handle := _handle_in(reference)):
+        if handle := handle_in(reference):
             try:
                 return self._attach(handle, owner)
             except BursarError:
@@ -57,6 +69,8 @@ class HttpCallers:
             return self._attach(named, owner)
         if client.transport_session:
             return self._derived(client.transport_session, owner)
+        if _is_given(reference):
+            raise refusals.unknown_artifact()  # a new session has none that could be meant
         return self._keep(self.store.create(owner))
 
     def current(self, client: Client) -> Session | None:
@@ -72,24 +86,29 @@ class HttpCallers:
         except BursarError:
             return None
 
-    def remove(self, handle: str, owner: str) -> None:
-        """Remove a session with everything in it. Blocks.
+    async def remove(self, handle: str, owner: str) -> None:
+        """Remove a session with everything in it.
 
         Raises:
             BursarError: `unknown_session`, whatever is wrong with the handle; `store_failed`.
         """
-        self.store.remove(handle, owner)
+        await anyio.to_thread.run_sync(self.store.remove, handle, owner)
         self._attached.pop((handle, owner), None)
+
+    async def let_go(self) -> None:
+        """Let go of sessions that were not used for a while, for as long as the server lives."""
+        while True:
+            await anyio.sleep(_LOOK_S)
+            while self._attached and next(iter(self._attached.values()))[1] < time.monotonic() - _ATTACHED_S:
+                self._attached.popitem(last=False)
 
     def _attach(self, handle: object, owner: str) -> Session:
         if not isinstance(handle, str):
             raise refusals.unknown_session()
-        handle = handle.strip().removeprefix(_SCHEME).partition("/")[0]  # models give whole references too
-        known = self._attached.get((handle, owner))
+        handle = handle.strip().removeprefix(SCHEME).partition("/")[0]  # models give whole references too
+        known, _ = self._attached.pop((handle, owner), (None, 0.0))
         if known is not None and known.directory.is_dir():
-            self._attached.move_to_end((handle, owner))
-            return known
-        self._attached.pop((handle, owner), None)
+            return self._keep(known)
         return self._keep(self.store.attach(handle, owner))
 
     def _derived(self, transport_session: str, owner: str) -> Session:
@@ -104,7 +123,7 @@ class HttpCallers:
         return handle_from(hmac.digest(self.key, f"{owner}\0{transport_session}".encode(), "sha256"))
 
     def _keep(self, session: Session) -> Session:
-        self._attached[session.handle, session.owner] = session
+        self._attached[session.handle, session.owner] = session, time.monotonic()
         if len(self._attached) > _ATTACHED_MAX:
             # Not closed: a call may still work in it. It closes itself when the last of them lets go.
             self._attached.popitem(last=False)
@@ -113,9 +132,3 @@ class HttpCallers:
 
 def _is_given(value: object) -> bool:
     return value is not None and value != ""
-
-
-def _handle_in(reference: str) -> str:
-    """Return the handle that a self-contained reference begins with; empty if it has none."""
-    handle, slash, _ = reference.strip().removeprefix(_SCHEME).partition("/")
-    return handle if slash and handle.startswith(HANDLE_PREFIX) else ""

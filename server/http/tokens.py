@@ -54,10 +54,12 @@ class TokenFile:
     Attributes:
         place: of the file.
         resource: what its tokens count as made out for; empty if nobody asks.
+        scopes: what its tokens give.
     """
 
     place: Path
     resource: str = ""
+    scopes: tuple[str, ...] = ()
     _digests: Digests = field(default_factory=Digests)
     _state: tuple[int, ...] = ()
 
@@ -71,7 +73,9 @@ class TokenFile:
         found = [name for name, digest in self._digests.items() if hmac.compare_digest(given, digest)]
         if not found:
             return None
-        return AccessToken(token="", client_id=f"token:{found[0]}", scopes=[], resource=self.resource or None)
+        return AccessToken(
+            token="", client_id=f"token:{found[0]}", scopes=list(self.scopes), resource=self.resource or None
+        )
 
     def _refresh(self) -> None:
         """Take over what changed; a file that cannot be relied on any more lets nobody in."""
@@ -104,7 +108,7 @@ def _digest(token: str) -> bytes:
 
 def _read(place: Path) -> tuple[Digests, tuple[int, ...]]:
     try:
-        with place.open("rb") as file:
+        with os.fdopen(os.open(place, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:  # never waits
             found = os.fstat(file.fileno())
             _check(place, found)
             text = file.read(_FILE_MAX_BYTES).decode("utf-8", "replace")

@@ -21,10 +21,12 @@ def make(root):
 
     def made(days=0, size=1000):
         session = Store(root).create("me")
-        with session.writer(tool="t", did="d") as writer:
-            writer.write(b"x" * size)
+        if size:
+            with session.writer(tool="t", did="d") as writer:
+                writer.write(b"x" * size)
         session.close()
         then = time.time() - days * DAY
+        (session.directory / "lock").write_text(f"{then}\n")
         for path in (session.directory / "lock", session.directory):
             os.utime(path, (then, then))
         return session
@@ -47,6 +49,13 @@ def test_sessions_idle_for_too_long_go(root, make):
     assert Store(root).attach(new.handle, "me").open("a1").size == 1000
 
 
+def test_sessions_without_artifacts_go_after_an_hour(root, make):
+    gone, young, full = make(0.05, size=0), make(0.03, size=0), make(0.05)
+    assert Store(root).sweep().sessions == 1
+    assert gone.directory.name not in left(root)
+    assert left(root) == {young.directory.name, full.directory.name}
+
+
 def test_above_the_total_the_longest_unused_go_first(root, make):
     kept = [make(days, 100_000) for days in (1, 2)]
     for days in (3, 4, 5):
@@ -65,6 +74,16 @@ def test_a_session_in_use_is_never_swept(root, make):
     assert user.open("a1").read(0, 3) == b"xxx"
     user.close()
     assert Store(root, greedy).sweep().sessions == 1
+
+
+def test_a_session_that_was_made_to_look_old_is_kept(root):
+    session = Store(root).create("me")
+    with session.writer(tool="t", did="d") as writer:
+        writer.write(b"x")
+    session.close()
+    for path in (session.directory / "lock", session.directory, session.directory / "a1.json"):
+        os.utime(path, (1, 1))
+    assert Store(root).sweep().sessions == 0
 
 
 def test_using_a_session_keeps_it(root, make):
@@ -112,7 +131,7 @@ def test_what_a_crash_left_of_no_artifact_is_tidied_away(root, make):
     old = time.time() - DAY
     os.utime(directory, (old, old))
     Store(root).sweep()
-    assert {"a1-output", "a1.json", "lock", "owner.json"} == {entry.name for entry in directory.iterdir()}
+    assert {"a1-output", "a1.json", "a3.json", "lock", "owner.json"} == {entry.name for entry in directory.iterdir()}
 
 
 def test_nothing_else_in_the_directory_is_touched(root, make):

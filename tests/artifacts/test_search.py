@@ -222,7 +222,8 @@ def test_a_match_of_nothing_is_a_match(stored, pattern):
 
 
 @pytest.mark.parametrize(
-    "pattern", ["(", "[", "*", "a{2", "(?=x)", r"(x)\1", "(?<name", "x" * 3000, "", "a\nb", "\0", "(a{1000}){1000}"]
+    "pattern",
+    ["(", "[", "*", "a{2", "(?=x)", r"(x)\1", "(?<name", "x" * 3000, "", "a\nb", "\0", "\ud800", "(a{1000}){1000}"],
 )
 def test_a_pattern_that_cannot_be_searched_for_is_explained_in_one_line(stored, pattern, engine):
     if pattern == "a{2" and engine == "re2":

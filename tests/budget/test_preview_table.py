@@ -94,3 +94,16 @@ def test_a_table_too_large_to_be_read_says_so() -> None:
     line = "1234567,some name,12.50,2026-11-20\n"
     value = parts("id,name,amount,when\n" + line * (33 * (1 << 20) // len(line)))
     assert value["rows"].endswith("sampled of 33 MiB")
+
+
+def test_a_table_of_more_columns_than_anyone_reads_says_how_many_there_are() -> None:
+    columns = parts(",".join(f"name{n}" for n in range(50_000)) + "\n1,2\n", "wide.csv")["columns"]
+    assert columns[0].startswith("name0 ")
+    more = int(columns[-1].removeprefix("… ").removesuffix(" more columns").replace(",", ""))
+    assert more == 50_000 - len(columns) + 1
+
+
+def test_one_wide_row_does_not_make_every_row_wide() -> None:
+    value = parts("," * 100_000 + "\n" + "a,\n" * 100_000, "ragged.csv")
+    assert value["rows"] == 100_001
+    assert value["columns"]

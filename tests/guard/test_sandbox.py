@@ -87,6 +87,15 @@ def test_without_landlock_bubblewrap_keeps_commands_in_and_it_is_told(place: Gro
     assert line.startswith("kernel|bubblewrap + seccomp|Landlock does not take part: the kernel has no Landlock|")
 
 
+def test_the_doctor_is_not_content_where_bubblewrap_keeps_commands_in_and_nothing_keeps_workers_in(place: Ground):
+    options = ["doctor", f"--root={place.work}", f"--data-dir={place.base / 'data'}"]
+    done = without_landlock(f"from bursar.server.cli import main; main({options})")
+    assert done.returncode == 1, done.stderr
+    assert "isolation   kernel" in done.stdout
+    assert "wanting: a hostile page or picture" in done.stdout
+    assert "all is well" not in done.stdout
+
+
 def test_without_either_nothing_is_run(place: Ground):
     with bubblewrap_broken():
         line, refusal = level(place, env=dict(os.environ))
@@ -317,6 +326,45 @@ async def test_helpers_of_idle_sessions_are_ended_when_there_are_many(place: Gro
     commands.close()
 
 
+# What runs outside the walls
+
+
+async def test_a_bubblewrap_that_commands_could_have_put_there_is_not_used(
+    place: Ground, monkeypatch: pytest.MonkeyPatch
+):
+    planted = place.work / "bin" / "bwrap"
+    planted.parent.mkdir()
+    planted.write_text(f"#!/bin/sh\ntouch {place.base}/escaped\n")
+    planted.chmod(0o755)
+    (place.base / "link").symlink_to(planted.parent)
+    monkeypatch.setenv("PATH", f"{planted.parent}:{place.base}/link:{os.environ['PATH']}")
+    commands = place.commands()
+    assert "bubblewrap" in (await commands.isolation()).means
+    commands.close()
+    assert not (place.base / "escaped").exists()
+
+
+async def test_where_commands_could_change_the_server_itself_it_is_told(place: Ground):
+    commands = place.commands(writes=(Path(sys.prefix),))
+    isolation = await commands.isolation()
+    commands.close()
+    assert isolation.level == "kernel"
+    assert sys.prefix in isolation.reason
+    assert "outside the roots" in isolation.cure
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="others could not write them anyway")
+@pytest.mark.parametrize("means", MEANS)
+async def test_root_writes_no_file_of_the_kernel_even_where_all_may_be_written(place: Ground, means: str):
+    with bubblewrap_broken() if means == MEANS[1] else nullcontext():
+        commands = place.commands(roots=(Path("/"),))
+        await commands.isolation()
+    files = "/proc/sys/kernel/core_pattern /sys/kernel/mm/transparent_hugepage/enabled"
+    _, said = await place.run(commands, f"for f in {files}; do (: >> $f) 2> /dev/null && echo $f; done; echo end")
+    commands.close()
+    assert said == "end\n"
+
+
 # macOS, as text
 
 
@@ -331,7 +379,7 @@ def test_the_profile_for_macos_hides_the_store_and_opens_the_own_session(tmp_pat
     assert hidden < rules.index(f'(allow file-read* (subpath "{tmp_path}/store/own"))')
     assert f'(allow file-write* (subpath "{tmp_path}/wo\\"rk"))' in rules[:hidden]
     assert "(deny network*)" in rules
-    assert "(deny signal)" in rules
+    assert {"(deny signal)", "(deny lsopen)", "(deny appleevent-send)", "(deny job-creation)"} <= set(rules)
     assert json.dumps(seatbelt.prefix("/usr/bin/sandbox-exec", policy, [], tmp_path, tmp_path)[:2]) == (
         '["/usr/bin/sandbox-exec", "-p"]'
     )

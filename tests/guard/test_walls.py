@@ -142,6 +142,30 @@ print(tried(lambda: os.listdir("/dev/pts") and None))
     ) == ["1 4 b'\\x00'", str(["EACCES"] * (1 + len(kept))), "None"]
 
 
+def test_the_terminals_of_others_cannot_be_opened_and_ones_own_can(ground: Path):
+    ours, theirs = os.openpty()
+    script = f"""
+print(tried(lambda: os.open({os.ttyname(theirs)!r}, os.O_RDWR | os.O_NOCTTY) and "opened"))
+print(tried(lambda: len(os.openpty())))
+"""
+    assert confined(ground, script) == ["EACCES", "EACCES"]
+    assert confined(ground, script, terminals=True) == ["opened", "2"]
+    for fd in (ours, theirs):
+        os.close(fd)
+
+
+def test_files_of_the_kernel_cannot_be_written_even_where_all_else_can(ground: Path):
+    assert confined(
+        ground,
+        """
+for path in ("/proc/sys/kernel/core_pattern", "/proc/self/comm", "/sys/kernel/mm/transparent_hugepage/enabled"):
+    print(tried(lambda: os.open(path, os.O_WRONLY)))
+print(tried(lambda: os.open(f"{base}/beside/file", os.O_WRONLY) > 0), len(content("/proc/self/comm")) > 0)
+""",
+        writes=["/"],
+    ) == ["EACCES", "EACCES", "EACCES", "True True"]
+
+
 def test_nothing_can_be_mounted_and_no_namespace_made(ground: Path):
     assert (
         confined(
@@ -177,6 +201,22 @@ print(child.wait())
 """,
         before="""outside = subprocess.Popen(["sleep", "2"])""",
     ) == ["EPERM EPERM", "-9"]
+
+
+def test_limits_of_a_process_outside_cannot_be_set(ground: Path):
+    victim = subprocess.Popen(["sleep", "60"])
+    assert confined(
+        ground,
+        f"""
+import resource
+now = resource.prlimit({victim.pid}, resource.RLIMIT_CPU)
+print(tried(lambda: resource.prlimit({victim.pid}, resource.RLIMIT_CPU, now)))
+resource.setrlimit(resource.RLIMIT_NOFILE, (99, 99))
+print(resource.prlimit(0, resource.RLIMIT_NOFILE))
+""",
+    ) == ["EPERM", "(99, 99)"]
+    victim.kill()
+    victim.wait()
 
 
 def test_memory_and_environment_of_a_process_outside_cannot_be_read(ground: Path):
@@ -298,8 +338,16 @@ X86, ARM = ("x86_64", 0xC000003E), ("aarch64", 0xC00000B7)
 @pytest.mark.parametrize(
     ("machine", "calls"),
     [
-        (X86, {"openat": 257, "clone": 56, "mount": 165, "socket": 41, "socketpair": 53, "ioctl": 16, "unshare": 272}),
-        (ARM, {"openat": 56, "clone": 220, "mount": 40, "socket": 198, "socketpair": 199, "ioctl": 29, "unshare": 97}),
+        (
+            X86,
+            {"openat": 257, "clone": 56, "mount": 165, "socket": 41, "socketpair": 53, "ioctl": 16, "unshare": 272}
+            | {"prlimit64": 302},
+        ),
+        (
+            ARM,
+            {"openat": 56, "clone": 220, "mount": 40, "socket": 198, "socketpair": 199, "ioctl": 29, "unshare": 97}
+            | {"prlimit64": 261},
+        ),
     ],
 )
 def test_the_filter_judges_alike_on_both_architectures(machine, calls):
@@ -319,6 +367,9 @@ def test_the_filter_judges_alike_on_both_architectures(machine, calls):
     ]
     assert [ask("ioctl", 1, request) for request in (0x5401, 0x5412, 0x541C)] == ["allowed", "EPERM", "EPERM"]
     assert ask("ioctl", 1, 0xF00000000 | 0x5412) == "EPERM"
+    assert [
+        ask("prlimit64", *given) for given in ((0, 0, 5), (9, 0, 0), (9, 0, 5), (9, 0, 1 << 32), (1 << 32, 0, 5))
+    ] == [*("allowed", "allowed", "EPERM", "EPERM", "allowed")]
     assert [ask("unshare", flags) for flags in (0x400, 0x10000000)] == ["allowed", "EPERM"]
 
 

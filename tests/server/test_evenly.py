@@ -5,7 +5,7 @@ import time
 import anyio
 import pytest
 from bursar.artifacts import refusals
-from bursar.server.evenly import even_refusals, held_back
+from bursar.server.evenly import EvenRefusals, held_back
 
 
 @pytest.mark.parametrize("ago_s", [0.0, 0.009, 0.02, 3600.0])
@@ -21,7 +21,7 @@ def test_the_refusal_itself_is_unchanged(refusal, took_s):
     raised = refusal()
 
     async def refuse():
-        async with even_refusals():
+        async with EvenRefusals():
             await anyio.sleep(took_s)
             raise raised
 

@@ -268,6 +268,18 @@ def test_a_fork_bomb_ends_as_a_clear_error(bench: Bench):
     assert "--command-processes" in str(done.facts["fix"])
 
 
+def test_a_fork_bomb_that_is_left_alone_is_told_too(bench: Bench):
+    done, _ = bench.run("f() { f | f & }; f", limits=Limits(processes=40))
+    assert done.facts["ended"] == "process limit"
+
+
+def test_what_the_sandbox_may_have_refused_is_told(bench: Bench):
+    for command in ("touch /etc/bursar-planted", "echo x > ~/bursar-planted", "echo 'Error: EACCES: mkdir'; exit 1"):
+        assert "$TMPDIR" in str(bench.run(command)[0].facts.get("fix")), command
+    for command in ("touch /etc/bursar-planted || true", "ls nothing", "exit 3"):
+        assert "fix" not in bench.run(command)[0].facts, command
+
+
 def test_a_file_that_grew_too_large_is_told(bench: Bench):
     done, _ = bench.run("head -c 3000000 /dev/zero > big", limits=Limits(file_bytes=1_000_000))
     assert done.facts["ended"] == "file size limit"

@@ -26,11 +26,12 @@ _CUT_CHARACTERS = 130
 _TOLD_EVERY_S = 0.25
 
 
-_SAMPLE = "# A *text*\n\nWords, **more** and `code`.[^1]\n\n- one\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n[^1]: Note."
+_SAMPLE = "# A text\n\nWords, and **more**."
+"""No more than most documents have: unpacking a font takes as long as laying out several pages."""
 
 
 def load() -> None:
-    """Load everything that writing a document needs, by writing one."""
+    """Load what writing any document needs, by writing one."""
     from . import Options, render
 
     render(_SAMPLE, Options(), io.BytesIO())

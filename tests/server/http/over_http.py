@@ -168,3 +168,19 @@ def wait_until_healthy(running):
             pass
         time.sleep(0.05)
     raise AssertionError("the server does not answer")
+
+
+def until(condition, seconds=30.0):
+    for _ in range(int(seconds / 0.02)):
+        if condition():
+            return
+        time.sleep(0.02)
+    raise AssertionError("it never came to that")
+
+
+def children(pid):
+    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def workers(running):
+    return children(running.process.pid)

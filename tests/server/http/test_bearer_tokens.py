@@ -172,6 +172,12 @@ def test_a_line_that_is_none_is_refused_and_counted(tmp_path, line):
         TokenFile(tokens(tmp_path, "# tokens", line))
 
 
+def test_a_pipe_is_no_file_of_tokens_and_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "tokens", 0o600)
+    with pytest.raises(BursarError, match="is no file"):
+        TokenFile(tmp_path / "tokens")
+
+
 def test_a_name_stands_once(tmp_path):
     with pytest.raises(BursarError, match="twice"):
         TokenFile(tokens(tmp_path, fresh_token("ann")[1], fresh_token("ann")[1]))

@@ -191,6 +191,9 @@ ISSUER = {"auth_issuer": "https://id.example", "auth_audience": "https://mcp.exa
         {"http": "::1:80"},
         {"http": "127.0.0.1:"},
         {"http": "a b:80"},
+        {"allow_host": ("http://mcp.example",)},
+        {"allow_origin": ("https://app.example/",)},
+        {"allow_origin": ("app.example",)},
     ],
 )
 def test_settings_that_contradict_themselves_are_refused(given):
@@ -219,3 +222,22 @@ def tokens_in(place):
     file.write_text(fresh_token("ann")[1] + "\n")
     file.chmod(0o600)
     return file
+
+
+def test_where_it_listens_for_all_addresses_it_says_which_names_it_answers_to(root, tmp_path):
+    from bursar.server.http.tokens import fresh_token
+
+    place = tmp_path / "tokens"
+    token, line = fresh_token("ann")
+    place.write_text(line + "\n")
+    options = ("--auth-tokens", str(place), "--terminal", "unsafe")
+    with served(*options, root=root, data=tmp_path / "data", address="0.0.0.0:0") as running:
+        port = running.host.rsplit(":", 1)[1]
+        for name, status in (("127.0.0.1", 200), ("localhost", 200), ("machine.example", 421)):
+            answer = CLIENT.get(f"http://127.0.0.1:{port}/healthz", headers={"host": f"{name}:{port}"})
+            assert answer.status_code == status
+        running.user(token).handshake()
+        said = running.errors()
+    assert f"127.0.0.1:{port}" in said
+    assert "--allow-host" in said
+    assert "commands are not sandboxed" in said

@@ -10,8 +10,7 @@ from bursar.server.http.limits import Rates, network_of
 from bursar.server.http.turns import Shares, Turns
 from hypothesis import given
 from hypothesis import strategies as some
-from over_http import ACCEPT, served
-from test_workers import until
+from over_http import ACCEPT, served, told, until
 
 
 @pytest.fixture(scope="module")
@@ -142,6 +141,32 @@ class TestBodies:
             one.close()
 
 
+class TestConnections:
+    def test_those_that_ask_nothing_give_their_places_to_others(self, root, tmp_path):
+        with served("--no-auth", "--max-connections", "20", root=root, data=tmp_path) as running:
+            host, port = running.host.split(":")
+            held = [socket.create_connection((host, int(port)), 10) for _ in range(40)]
+            for one in held[20:]:
+                one.sendall(f"GET /healthz HTTP/1.1\r\nhost: {running.host}\r\n\r\n".encode())
+            assert running.user().modern("tools/list").status_code == 200
+            user = running.user().handshake()
+            assert user.done("read_file", path="note.txt")["preview"] == "the note\n"
+            for one in held:
+                one.close()
+
+    def test_one_whose_call_is_running_keeps_its_place(self, root, tmp_path):
+        with served("--no-auth", "--max-connections", "5", root=root, data=tmp_path) as running:
+            busy = running.user()
+            with ThreadPoolExecutor(1) as pool:
+                slow = pool.submit(busy.done, "terminal", command="echo on; sleep 1; echo done")
+                until(lambda: list(tmp_path.rglob("a1-terminal.log")))
+                host, port = running.host.split(":")
+                held = [socket.create_connection((host, int(port)), 10) for _ in range(20)]
+                assert "done" in slow.result()["preview"]
+            for one in held:
+                one.close()
+
+
 def head(running, *more):
     return f"POST /mcp HTTP/1.1\r\nhost: {running.host}\r\n{''.join(more)}".encode()
 
@@ -216,6 +241,7 @@ class TestQuotas:
             until(lambda: user.call("read_file", path="note.txt")[1])
             assert user.refused("terminal", command="echo more").startswith("quota_exceeded: your sessions hold")
             user.done("read_artifact", artifact=reply["artifact"], tail=1)
+            assert told(user.modern("resources/read", {"uri": reply["path"]}))["result"]["contents"]
             deleted = user.http.delete(f"{running.base}/session", headers={"bursar-session": session})
             assert deleted.status_code == 204
 

@@ -5,9 +5,8 @@ import subprocess
 import sys
 
 import pytest
-from over_http import served
+from over_http import served, until, workers
 from prometheus_client.parser import text_string_to_metric_families
-from test_workers import until, workers
 
 
 @pytest.fixture(scope="module")

@@ -176,6 +176,19 @@ def test_a_token_without_the_scope_is_told_which(issuer, guarded):
     assert "use" in answer.headers["www-authenticate"]
 
 
+def test_listed_tokens_are_accepted_beside_those_of_an_issuer_that_need_a_scope(issuer, root, tmp_path):
+    from bursar.server.http.tokens import fresh_token
+
+    place = tmp_path / "tokens"
+    token, line = fresh_token("ann")
+    place.write_text(line + "\n")
+    options = ["--auth-issuer", issuer.url, "--auth-audience", AUDIENCE, "--auth-scopes", "use"]
+    with served(*options, "--auth-tokens", str(place), root=root, data=tmp_path / "data") as running:
+        assert status(running, token) == 200
+        assert status(running, issuer.token(scope="use")) == 200
+        assert status(running, issuer.token()) == 403
+
+
 def test_clients_are_told_where_to_get_a_token(issuer, guarded):
     answer = guarded.user().modern("tools/list")
     assert answer.status_code == 401
@@ -248,3 +261,27 @@ def test_metadata_of_another_issuer_are_not_believed(issuer, monkeypatch):
 
 def test_an_issuer_that_cannot_be_reached_lets_nobody_in():
     assert anyio.run(keyring.Keyring("http://127.0.0.1:9/realm").key, "rsa") is None
+
+
+def test_an_issuer_that_does_not_answer_holds_up_nobody_whose_key_is_known(issuer, monkeypatch):
+    monkeypatch.setattr(keyring, "_PAUSE_S", 0.0)
+
+    async def exchange():
+        keys = keyring.Keyring(issuer.url)
+        assert await keys.key("rsa") is not None
+        monkeypatch.setattr(keyring, "_KEPT_S", 0.0)
+        hanging = anyio.Event()
+
+        async def hang():
+            hanging.set()
+            await anyio.sleep_forever()
+
+        monkeypatch.setattr(keys, "_fetch", hang)
+        async with anyio.create_task_group() as group:
+            group.start_soon(keys.key, "rsa")
+            await hanging.wait()
+            with anyio.fail_after(5):
+                assert await keys.key("rsa") is not None
+            group.cancel_scope.cancel()
+
+    anyio.run(exchange)

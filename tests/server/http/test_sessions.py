@@ -4,10 +4,16 @@ import json
 import re
 import time
 
+import anyio
 import httpx2
 import pytest
+from bursar.artifacts import Limits, Store
+from bursar.budget.ceilings import Ceiling
+from bursar.server.callers import Client
+from bursar.server.http import sessions
 from over_http import served, told
 
+CLIENT = Client("test", Ceiling(8192, 2000))
 GUESSED = "ses_" + "A" * 22
 SECRET = "the secret of ann"
 UNKNOWN = re.compile(
@@ -241,6 +247,48 @@ def test_a_deleted_session_of_a_transport_begins_anew_and_empty(open_server):
     handle = handle_of(user.done("directory_tree"))
     user.http.delete(f"{open_server.base}/session", headers={"bursar-session": handle})
     assert user.done("read_artifact")["artifacts"] == 0
+
+
+def test_what_a_deleted_session_had_shown_is_not_taken_for_shown_in_the_new_one(open_server, root):
+    (root / "long.txt").write_text("one line of many\n" * 200)
+    user = open_server.user().handshake()
+    first = user.done("terminal", command="cat long.txt")
+    user.http.delete(f"{open_server.base}/session", headers={"bursar-session": handle_of(first)})
+    (root / "long.txt").write_text("a line of another\n" * 200)
+    again = user.done("terminal", command="cat long.txt")
+    assert again["artifact"] == first["artifact"]
+    assert "same_as" not in again
+    assert "a line of another" in json.dumps(again["preview"])
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [("read_file", {"file": "note.txt"}), ("read_artifact", {"artifact": "a1"}), ("no_tool", {})],
+)
+def test_a_stateless_call_that_cannot_be_done_makes_no_session(open_server, tool, arguments):
+    before = set((open_server.data / "bursar").iterdir())
+    answer = open_server.user().modern("tools/call", {"name": tool, "arguments": arguments})
+    assert tool == "no_tool" or told(answer)["result"]["isError"]
+    assert set((open_server.data / "bursar").iterdir()) == before
+
+
+def test_a_session_that_nobody_uses_is_let_go_of_and_expires(tmp_path, monkeypatch):
+    monkeypatch.setattr(sessions, "_LOOK_S", 0.01)
+    monkeypatch.setattr(sessions, "_ATTACHED_S", 0.0)
+    store = Store(tmp_path, Limits(idle_s=0, settle_s=0))
+    callers = sessions.HttpCallers(store, b"key")
+
+    async def idle():
+        in_use = callers.session({}, CLIENT)
+        unused = callers.session({}, CLIENT).directory
+        with anyio.move_on_after(0.2):
+            await callers.let_go()
+        return in_use, unused, store.sweep().sessions
+
+    in_use, unused, swept = anyio.run(idle)
+    assert swept == 1
+    assert not unused.exists()
+    assert in_use.directory.exists()
 
 
 def test_more_sessions_than_are_kept_open_all_stay_usable(open_server):

@@ -1,3 +1,5 @@
+"""Several processes behind one address: clients see one server, whichever of them dies."""
+
 import json
 import os
 import re
@@ -5,11 +7,10 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
-from over_http import ACCEPT, served, told
+from over_http import ACCEPT, served, told, until, workers
 from wire import module
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="no system without fork has several workers")
@@ -28,22 +29,6 @@ def crew(root, tmp_path_factory):
     with served(*options, root=root, data=tmp_path_factory.mktemp("data")) as running:
         until(lambda: len(workers(running)) == 3)
         yield running, ann, bob
-
-
-def children(pid):
-    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-
-
-def workers(running):
-    return children(running.process.pid)
-
-
-def until(condition, seconds=30.0):
-    for _ in range(int(seconds / 0.02)):
-        if condition():
-            return
-        time.sleep(0.02)
-    raise AssertionError("it never came to that")
 
 
 def post_of(user):

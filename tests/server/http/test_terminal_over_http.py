@@ -14,6 +14,7 @@ from over_http import served, told
 @pytest.mark.parametrize("mode", ["off", "unsafe"])
 def test_it_is_switched_off_and_forced_on_for_every_client(root, tmp_path, mode):
     with served("--no-auth", "--terminal", mode, root=root, data=tmp_path) as running:
+        assert f'"event":"isolation","level":"{mode}"' in running.notes
         users = [running.user().modern, running.user().handshake().request]
         offered = [{tool["name"] for tool in told(user("tools/list"))["result"]["tools"]} for user in users]
         assert ["terminal" in names for names in offered] == [mode == "unsafe"] * 2
