@@ -391,7 +391,7 @@ def forged_transport_session(scene, aim):
 
 def end_of_the_transport_session(scene, aim):
     answer = scene.bob.peer.http.delete(scene.bob.peer.url, headers={"mcp-session-id": aim.transport_session})
-    yield str(answer.status_code)
+    yield "refused" if answer.is_error else "ended"
 
 
 def cancellation(scene, aim):

@@ -130,7 +130,12 @@ class Workspace:
         """
         place, name = split(path)
         name = _meanings(path, name)[0]
-        return CreatedFile(self._with(()).directory(place), name, overwrite=overwrite)
+        directory = self._with(()).directory(place)
+        if any(_lies_in(str(directory.path / name), closed) for closed in self._closed):
+            directory.close()
+            what = f"{_shown(path)} belongs to the server, and no tool may write it"
+            raise BursarError("permission_denied", what, "Use another path")
+        return CreatedFile(directory, name, overwrite=overwrite)
 
     def is_quick(self, path: str, limit_bytes: int) -> bool:
         """Guess, without opening it, whether opening and reading a file of `limit_bytes` is too short for a thread.

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any, cast
 
 from ..artifacts import Limits, Store
@@ -54,7 +55,7 @@ async def house(settings: Settings, callers: Callable[[Store], Callers] | None =
             tools=_tools(settings),
             callers=LocalCallers(store, settings.session) if callers is None else callers(store),
             store=store,
-            workspace=Workspace(settings.root, closed=[store.root]),
+            workspace=Workspace(settings.root, closed=[store.root, *map(Path, filter(None, [settings.auth_tokens]))]),
             commands=commands,
             net=net,
             workers=workers,

@@ -35,6 +35,7 @@ class Attacks:
         self.outside: list[str] = told["outside"]
         self.above: list[str] = told["above"]
         self.victims: list[int] = told["victims"]
+        self.processes: str = told["processes"]
         self.socket: str = told["socket"]
 
     def run(self) -> dict[str, str]:
@@ -215,18 +216,18 @@ class Attacks:
 
     def _seen(self) -> list[int]:
         """Return the victims that can be seen; in a namespace of process ids their numbers mean others."""
-        return self.victims if os.path.exists(f"/proc/{self.victims[0]}/stat") and not _is_apart() else []  # noqa: PTH110
+        return self.victims if namespace_of_processes() == self.processes else []
 
 
 class Leak(Exception):  # noqa: N818 - it is what was found, not what went wrong
     """A way that led somewhere."""
 
 
-def _is_apart() -> bool:
-    """Tell whether this process has several ids: one for each nested namespace it can be seen from."""
-    with contextlib.suppress(OSError), open("/proc/1/comm", "rb") as file:  # noqa: PTH123
-        return file.read().strip() == b"bwrap"
-    return False
+def namespace_of_processes() -> str:
+    """Name the namespace in which the ids of processes mean what they mean to this one; nothing where there is one."""
+    with contextlib.suppress(OSError):
+        return os.readlink("/proc/self/ns/pid")  # noqa: PTH115
+    return ""
 
 
 def _processes() -> list[int]:

@@ -13,6 +13,7 @@ from typing import Any
 if sys.platform == "win32":
     raise ImportError("there are no walls to be tried on Windows")
 
+from .attacks import namespace_of_processes
 from .removal import remove
 
 LONGEST_S = 10.0
@@ -58,7 +59,6 @@ class Victim:
         self.signalled = False
         signal.signal(signal.SIGURG, self._note)
         self.listener = socket.socket(socket.AF_UNIX)
-        self.connected = False
         if sys.platform == "linux":
             self.listener.bind("\0" + told["socket"])
             self.listener.listen()
@@ -137,6 +137,7 @@ def main() -> None:
     os.umask(0o077)
     told = json.loads(sys.argv[4])
     told["attack"]["victims"] = [os.getpid(), int(sys.argv[2])]
+    told["attack"]["processes"] = namespace_of_processes()
     answer: dict[str, Any]
     try:
         _make(told)
