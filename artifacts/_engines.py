@@ -130,8 +130,8 @@ def _is_utf8(text: str) -> bool:
 
 @cache
 def ripgrep() -> str | None:
-    """Return the path of `rg`: the one installed with bursar, or one on the PATH; None if there is neither."""
-    return shutil.which("rg", path=str(Path(sys.executable).parent)) or shutil.which("rg")
+    """Return the path of the `rg` installed with bursar, or None; commands may have put another on the PATH."""
+    return shutil.which("rg", path=str(Path(sys.executable).parent))
 
 
 def bad_pattern(reason: str) -> BursarError:

@@ -137,7 +137,7 @@ class Ledger:
         return found
 
     def _ids(self) -> list[str]:
-        names = [entry.name[:-5] for entry in self.folder.entries() if entry.name.endswith(".json")]
+        names = [entry.name[:-5] for entry in self.folder.entries() if entry.name.endswith(".json") and _is_used(entry)]
         return sorted((name for name in names if records.ID.fullmatch(name)), key=records.number)
 
     def stored_bytes(self, but: Collection[str]) -> int:
@@ -242,3 +242,11 @@ class Ledger:
     def _highest(self) -> int:
         names = (entry.name.partition(".")[0].partition("-")[0] for entry in self.folder.entries())
         return max((records.number(name) for name in names if records.ID.fullmatch(name)), default=0)
+
+
+def _is_used(record: os.DirEntry[str]) -> bool:
+    """Tell whether a record holds anything: that of an artifact that another process removed is empty."""
+    try:
+        return record.stat(follow_symlinks=False).st_size > 0
+    except OSError:
+        return False

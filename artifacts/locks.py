@@ -41,6 +41,9 @@ if sys.platform == "win32":
 else:
     import fcntl
 
+    _WITHOUT = {errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL, errno.ENOLCK}
+    """Numbers of errors that mean: a file system without locks."""
+
     _TRIES = 100
     _PAUSE_S = 0.01
 
@@ -48,15 +51,17 @@ else:
         """Mark as used, together with others; waits a moment while it is being swept.
 
         Raises:
-            OSError: somebody else keeps it for himself, which no process of ours does for long.
+            OSError: locking failed, or somebody else keeps it for himself, which no process of ours does for long.
         """
         for _ in range(_TRIES):
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
             except BlockingIOError:
                 time.sleep(_PAUSE_S)
-            except OSError:
-                return  # a file system without locks: `claim` fails there too, so nothing is ever swept
+            except OSError as error:
+                if error.errno in _WITHOUT:
+                    return  # `claim` fails there too, so nothing is ever swept
+                raise  # unlocked, the session could be swept under its user
             else:
                 return
         raise BlockingIOError(errno.EAGAIN, "its lock is held by another program")
@@ -75,12 +80,18 @@ else:
             fcntl.flock(descriptor, fcntl.LOCK_UN)
 
     def is_claimed(descriptor: int) -> bool:
-        """Tell whether somebody took it for himself."""
+        """Tell whether somebody took it for himself.
+
+        Raises:
+            OSError: that cannot be told.
+        """
         try:
             fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
             return True
-        except OSError:
-            return False
+        except OSError as error:
+            if error.errno in _WITHOUT:
+                return False
+            raise
         fcntl.flock(descriptor, fcntl.LOCK_UN)
         return False

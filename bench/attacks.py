@@ -56,12 +56,13 @@ _ARGUMENT = "86400.75"
 class Stage:
     """A server with a victim, ann, and an attacker, bob."""
 
-    def __init__(self, base, process, url, tokens, secrets_):
+    def __init__(self, base, process, url, peers, secrets_):
         self.base, self.process = base, process
         self.work, self.store = base / "work", base / "data" / "bursar"
-        self.ann, self.bob = (Peer(url, token) for token in tokens)
+        self.ann, self.bob = peers
         self.port = url.rpartition(":")[2].partition("/")[0]
         self.marker, self.environment, self.service = secrets_
+        self.is_turned = False
         self.tokens = base / "secret" / "tokens"
         self.canary = base / "canary"
         self._set_up()
@@ -129,7 +130,12 @@ class Stage:
 
     def output(self, reply):
         own = reply["artifact"].partition("/")[2]
-        return "".join(_beginning(place) for place in self.store.glob(f"*/{own}-*") if place.parent != self.theirs)
+        places = self.store.glob(f"*/{own}-*")
+        return "".join(_beginning(place) for place in places if (place.parent == self.theirs) == self.is_turned)
+
+    def turn(self):
+        """Let the victim attack himself, who may read it all: a script that finds nothing then is no attack."""
+        self.bob, self.bobs, self.is_turned = self.ann, self.handle, True
 
     def leaked(self, *texts):
         """Return which secrets stand in texts, or in files that the attacker may write."""
@@ -192,7 +198,8 @@ def attack(stage, script):
     return "; ".join(found)[:300] or "held"
 
 
-def _python(script):
+def python(script):
+    """Return the command that runs a script in Python."""
     return f"$PYTHON -I - <<'END OF SCRIPT'\n{PRELUDE}{script}\nEND OF SCRIPT"
 
 
@@ -258,7 +265,7 @@ def swapped(stage, seconds):
     stage.tidy()
     name = stage.target.name
     (stage.work / "mine").mkdir()
-    text, _ = stage.command(_python(_SWAP), background=True)
+    text, _ = stage.command(python(_SWAP), background=True)
     reply = json.loads(text)
     ways = {
         "read_file": [{"path": f"s/{name}"}, {"path": name}, {"path": f"mine/{name}"}, {"path": f"s/../{name}"}],
@@ -315,7 +322,10 @@ def staged(user, means):
                 cwd=base / "work",
             )
         )
-        yield Stage(base, process, url, tokens, (marker, environment, service))
+        peers = [Peer(url, token) for token in tokens]
+        for peer in peers:
+            stack.callback(peer.http.close)
+        yield Stage(base, process, url, peers, (marker, environment, service))
 
 
 @contextmanager
@@ -346,7 +356,7 @@ def _tell(service, told):
 def run(user, means, seconds, chosen=None):
     """Try everything with one user and means; yield the name of each attack and what came of it."""
     attacks = {name: lambda stage, script=script: attack(stage, script) for name, script in BASH.items()}
-    attacks |= {name: lambda stage, script=script: attack(stage, _python(script)) for name, script in PYTHON.items()}
+    attacks |= {name: lambda stage, script=script: attack(stage, python(script)) for name, script in PYTHON.items()}
     attacks |= {
         PLANTED_TWICE: plants,
         "a background command over many calls": background,

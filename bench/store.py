@@ -11,7 +11,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from bursar.artifacts import Store, reader
+from bursar.artifacts import Limits, Store, reader
 from bursar.artifacts.search import Query, grep
 
 LINE = b"2026-11-21 12:00:00.123 INFO  api.server  request handled in 12 ms path=/api/v1/items status=200 user=u1\n"
@@ -21,19 +21,19 @@ def row(what, figure):
     print(f"{what:<66} {figure}", flush=True)
 
 
-def small(session):
-    def one():
-        with session.writer(tool="bench", did="100 bytes", label="x.log") as writer:
-            writer.write(b"x" * 99 + b"\n")
-
-    for _ in range(100):
-        one()
-    times = []
-    for _ in range(2000):
-        started = time.perf_counter()
-        one()
-        times.append(time.perf_counter() - started)
-    row("100-byte artifact, median", f"{statistics.median(times) * 1e6:.0f} µs")
+def small(store, synced):
+    """Times small artifacts and those of a page, forced to the disk and not, in turns."""
+    sessions = {"": store.create("bench"), ", with --fsync": synced.create("bench")}
+    for size, rounds in ((100, 400), (50_000, 200)):
+        times = {name: [] for name in sessions}
+        for _ in range(rounds):
+            for name, session in sessions.items():
+                started = time.perf_counter()
+                with session.writer(tool="bench", did="bytes", label="x.log") as writer:
+                    writer.write(b"x" * (size - 1) + b"\n")
+                times[name].append(time.perf_counter() - started)
+        for name, taken in times.items():
+            row(f"{size:,}-byte artifact{name}, median", f"{statistics.median(taken) * 1e3:.2f} ms")
 
 
 def streamed(session, megabytes):
@@ -105,8 +105,9 @@ def main():
     given = [argument for argument in sys.argv[1:] if not argument.startswith("-")]
     place = Path(tempfile.mkdtemp(dir=given[0] if given else None))
     try:
-        session = Store(place / "data").create("bench")
-        small(session)
+        store = Store(place / "data")
+        small(store, Store(place / "data", Limits(fsync=True)))
+        session = store.create("bench")
         streamed(session, 256)
         commands = ["yes 'a line of output as long as most lines of output are, more or less' | head -c 1000000000"]
         commands += [] if quick else ["seq 1 112000000", "head -c 1000000000 /dev/zero"]

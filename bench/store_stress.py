@@ -1,7 +1,8 @@
-"""Random work on one store from many processes, killed at random, on a disk that fills up and fails; checked throughout.
+"""Random work on one store from many processes, killed at random, on a disk that fills up and fails; checked always.
 
-`python bench/store_stress.py [--operations 100000] [--processes 8] [--writers 100] [--seed N]` prints a table. Needs root
-for a file system of its own (else there is no full disk) and strace for read and write errors (else there are none).
+`python bench/store_stress.py [--operations 100000] [--processes 8] [--writers 100] [--seed N]` prints a table. Needs
+root for a file system of its own (else there is no full disk) and strace for read and write errors (else there are
+none).
 
 The history is compared with a model: each process tells what was acknowledged to it, and what it is about to remove.
 What was acknowledged must be readable, whole and equal to what was written, at once, by every process of its session,
@@ -10,7 +11,6 @@ Every content can be recomputed from its artifact's description, so that whateve
 """
 
 import argparse
-import hashlib
 import json
 import os
 import random
@@ -27,291 +27,19 @@ from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 
-import anyio
-from bursar.artifacts import Limits, Store, follow, reader, retention
-from bursar.artifacts.search import Query, grep
-from bursar.budget import notable
+from bursar.artifacts import Store
 from bursar.errors import BursarError
+from store_work import LIMITS, OWNERS, Worker, Wrong, content_of, judge, load, opener
 
-LOADED = (follow, notable, retention, shutil.rmtree)
-"""What the store would load as it goes; Python's own files are not what fails here."""
-
-OWNERS = ("one", "other")
 KEPT = 2
-DISK_BYTES = 64 << 20
-LIMITS = Limits(idle_s=4, total_bytes=40 << 20, session_bytes=10 << 20, settle_s=0)
-SIZES = [0, 1, 100, 100, 1000, 5000, 5000, 30_000, 70_000, 70_000, 400_000, 1_500_000]
+DISK_BYTES = 192 << 20
 PATIENCE = 25
 FAULTS = (
-    "write:error=EIO:when=5+11", "openat:error=EIO:when=7+23", "linkat:error=EIO:when=2+3", "pread64:error=EIO:when=4+9",
-    "fchmod:error=EIO:when=3+5", "unlinkat:error=EIO:when=2+4", "renameat:error=EIO:when=2+3", "write:error=ENOSPC:when=6+7",
-    "newfstatat:error=EIO:when=30+41", "getdents64:error=EIO:when=2+3", "flock:error=EIO:when=2+3",
-    "openat:error=EMFILE:when=9+17", "mkdirat:error=EIO:when=1+2", "openat:error=EROFS:when=8+13",
-)  # fmt: skip
-
-
-class Wrong(Exception):
-    """Something that must never be."""
-
-
-def content_of(did):
-    """Return the content that belongs to a description, `seed size`."""
-    seed, size = map(int, did.split())
-    block = hashlib.sha256(str(seed).encode()).hexdigest().encode()[:63] + b"\n"
-    return (block * (size // len(block) + 1))[:size]
-
-
-def judge(artifact, opener=None):
-    """Compare an artifact with its description."""
-    content = artifact.read(0, artifact.size)
-    expected = content_of(artifact.did)
-    if artifact.state == "whole":
-        if content != expected:
-            raise Wrong(f"half: {artifact.ref} is {len(content)} bytes of {len(expected)}")
-    elif not expected.startswith(content):
-        raise Wrong(f"not a beginning: {artifact.ref}")
-
-
-class Worker:
-    """One process: does random things for ever, and tells what was acknowledged."""
-
-    def __init__(self, root, wire, seed, mine):
-        self.store = Store(root, LIMITS)
-        self.root = root
-        self.wire = wire
-        self.chance = random.Random(seed)
-        self.open = {}
-        self.mine = {handle: dict(owned) for handle, owned in mine.items()}
-        self.handles = {}
-
-    def run(self):
-        while True:
-            work = self.chance.choices(WORKS, WEIGHTS)[0]
-            told = {"did": work.__name__}
-            try:
-                with suppress(FileNotFoundError):
-                    self.learn()
-                told["end"] = work(self) or "done"
-            except BursarError as error:
-                told["end"] = error.code
-                if error.code == "damaged":
-                    raise Wrong(f"damaged: {error.message}") from error
-            self.tell(told)
-
-    def tell(self, told):
-        self.wire.send(json.dumps(told).encode())
-
-    def learn(self):
-        """Take over what the parent has said: sessions, and what dead processes owned."""
-        while select.select([self.wire], [], [], 0)[0]:
-            told = json.loads(self.wire.recv(1 << 20))
-            self.handles.update(told.get("handles", {}))
-            for handle, owned in told.get("mine", {}).items():
-                self.mine.setdefault(handle, {}).update(owned)
-
-    def session(self):
-        """Choose a session, opened before or now; what this process owns in it must be there."""
-        if self.open and (self.chance.random() < 0.9 or not self.handles):
-            return self.open[self.chance.choice(list(self.open))]
-        if not self.handles:
-            return self.create()
-        handle = self.chance.choice(list(self.handles))
-        if handle not in self.open:
-            self.attach(handle)
-        return self.open[handle]
-
-    def attach(self, handle):
-        try:
-            session = self.store.attach(handle, self.handles[handle])
-        except BursarError as error:
-            if error.code == "unknown_session":
-                self.handles.pop(handle)
-                self.mine.pop(handle, None)
-                self.tell({"gone": handle})
-            raise
-        self.open[handle] = session
-        for artifact in list(self.mine.get(handle, {})):
-            self.find(session, artifact)
-
-    def find(self, session, artifact):
-        """Open what this process owns: in an open session it cannot be missing."""
-        try:
-            found = session.open(artifact)
-        except BursarError as error:
-            if error.code == "unknown_artifact":
-                raise Wrong(f"lost while in use: {session.handle}/{artifact}") from error
-            raise
-        if found.did != self.mine[session.handle][artifact]:
-            raise Wrong(f"another artifact has its name: {found.ref}")
-        return found
-
-    def create(self):
-        owner = self.chance.choice(OWNERS)
-        session = self.store.create(owner)
-        self.open[session.handle] = session
-        self.handles[session.handle] = owner
-        self.tell({"created": session.handle, "owner": owner})
-        return session
-
-    def acknowledged(self, session, artifact):
-        """Own a new artifact; it can be read at once."""
-        self.tell({"acknowledged": artifact.ref, "did": artifact.did, "state": artifact.state})
-        self.mine.setdefault(session.handle, {})[artifact.id] = artifact.did
-        judge(self.find(session, artifact.id))
-
-    def described(self):
-        size = self.chance.choice(SIZES)
-        return f"{self.chance.getrandbits(31)} {size}"
-
-
-def write(worker):
-    session, did = worker.session(), worker.described()
-    data = content_of(did)
-    with session.writer(tool="stress", did=did, label="x.log") as writer:
-        for start in range(0, len(data), 60_000):
-            writer.write(data[start : start + 60_000])
-        ends = worker.chance.random()
-        if ends < 0.05:
-            writer.discard()
-            return "discarded"
-        if ends < 0.1:
-            writer.commit("partial")
-            return "partial"
-    worker.acknowledged(session, writer.commit())
-
-
-def live(worker):
-    session, did = worker.session(), worker.described()
-    data = content_of(did)
-    writer = session.writer(tool="stress", did=did, label="live.log")
-    try:
-        writer.write(data[: len(data) // 3])
-        descriptor = writer.descriptor()
-        data = data[len(data) // 3 :]
-        while data:
-            data = data[os.write(descriptor, data[:100_000]) :]
-        if worker.chance.random() < 0.1:
-            writer.discard()
-            return "discarded"
-        artifact = writer.commit()
-    except OSError:  # of the command, not of the store
-        writer.commit("partial")
-        return "partial"
-    except BaseException:
-        with suppress(BursarError):
-            writer.commit("partial") if writer.is_open else None
-        raise
-    worker.acknowledged(session, artifact)
-
-
-def spool(worker):
-    session, did = worker.session(), worker.described()
-    with session.spool("it") as held, session.writer(tool="stress", did=did) as writer:
-        held.write(content_of(did))
-        held.pour(writer)
-    worker.acknowledged(session, writer.commit())
-
-
-def refer(worker):
-    session = worker.session()
-    did = "7 5000"
-    path = worker.root.parent / "referred"
-    artifact = session.refer(str(path), path.stat(), tool="stress", did=did, opener=_opener)
-    judge(artifact)
-
-
-def same(worker):
-    session = worker.session()
-    owned = worker.mine.get(session.handle)
-    if owned:
-        artifact = worker.find(session, worker.chance.choice(list(owned)))
-        if artifact.state == "whole" and (equal := session.same_as(artifact.sha256, artifact.size)) is not None:
-            if equal.sha256 != artifact.sha256:
-                raise Wrong(f"not the same: {equal.ref}")
-
-
-def read(worker):
-    session = worker.session()
-    owned = worker.mine.get(session.handle)
-    if owned:
-        artifact = worker.find(session, worker.chance.choice(list(owned)))
-        judge(artifact)
-        if artifact.size:
-            reader.tail(artifact, 20)
-            reader.lines(artifact, 1, 50)
-
-
-def everything(worker):
-    """List, and judge a few of what anybody made."""
-    artifacts = worker.session().artifacts(_opener)
-    for artifact in worker.chance.sample(artifacts, min(5, len(artifacts))):
-        try:
-            judge(artifact)
-        except BursarError as error:
-            if error.code != "unknown_artifact":  # its owner may remove it meanwhile
-                raise
-
-
-def find_lines(worker):
-    session = worker.session()
-    owned = worker.mine.get(session.handle)
-    if owned:
-        artifact = worker.find(session, worker.chance.choice(list(owned)))
-        found = anyio.run(grep, artifact, Query("no such line|^$"))
-        if found.matches:
-            raise Wrong(f"found what is not there: {artifact.ref}")
-
-
-def remove(worker):
-    session = worker.session()
-    owned = worker.mine.get(session.handle, {})
-    if not owned:
-        return "nothing"
-    for name in worker.chance.sample(list(owned), min(len(owned), 1 + len(owned) // 4)):
-        artifact = worker.find(session, name)
-        worker.tell({"removing": artifact.ref})
-        owned.pop(name)
-        session.remove(artifact)
-
-
-def close(worker):
-    if worker.open:
-        worker.open.pop(worker.chance.choice(list(worker.open))).close()
-
-
-def create(worker):
-    worker.create()
-
-
-def sweep(worker):
-    worker.tell({"sweeping": True})
-    return "removed some" if worker.store.sweep().sessions else "done"
-
-
-def intrude(worker):
-    """Try to get at a session with another owner's name, from the outside and through a reference."""
-    session = worker.session()
-    stranger = OWNERS[session.owner == OWNERS[0]]
-    for attempt in (
-        lambda: worker.store.attach(session.handle, stranger),
-        lambda: worker.store.create(stranger).open(f"{session.handle}/a1"),
-    ):
-        try:
-            attempt()
-        except BursarError as error:
-            if not error.code.startswith("unknown_") and error.code not in {"disk_full", "store_failed", "read_failed"}:
-                raise
-        else:
-            raise Wrong(f"a stranger got into {session.handle}")
-
-
-def _opener(path):
-    return os.open(path, os.O_RDONLY)
-
-
-WORKS, WEIGHTS = zip(
-    (write, 30), (live, 8), (spool, 5), (refer, 3), (same, 6), (read, 25), (everything, 4), (find_lines, 0.5),
-    (remove, 7), (close, 2), (create, 0.6), (sweep, 0.5), (intrude, 1), strict=True,
+    "write:error=EIO:when=5+11", "write:error=ENOSPC:when=6+7", "openat:error=EIO:when=7+23",
+    "openat:error=EMFILE:when=9+17", "openat:error=EROFS:when=8+13", "linkat:error=EIO:when=2+3",
+    "renameat:error=EIO:when=2+3", "unlinkat:error=EIO:when=2+4", "mkdirat:error=EIO:when=1+2",
+    "pread64:error=EIO:when=4+9", "fchmod:error=EIO:when=3+5", "flock:error=EIO:when=2+3",
+    "newfstatat:error=EIO:when=30+41", "getdents64:error=EIO:when=2+3",
 )  # fmt: skip
 
 
@@ -365,7 +93,7 @@ class Model:
                 if not self.sweeps:
                     self.wrong.append(f"gone, and nobody swept: {handle}")
                 continue
-            there = {artifact.ref: artifact for artifact in session.artifacts(_opener)}
+            there = {artifact.ref: artifact for artifact in session.artifacts(opener)}
             for artifact in there.values():
                 try:
                     judge(artifact)
@@ -443,11 +171,8 @@ class Stress:
                     break
                 told = json.loads(data)
                 self.model.take(told)
-                pid, owned = self.running[wire]
                 if "acknowledged" in told:
-                    owned.add(told["acknowledged"])
-                    if "created" in told:
-                        continue
+                    self.running[wire][1].add(told["acknowledged"])
 
     def see_off(self, wire):
         pid, owned = self.running.pop(wire)
@@ -474,7 +199,9 @@ class Stress:
             pid = self.running[self.chance.choice(list(self.running))][0]
             fault = self.chance.choice(FAULTS)
             command = ["strace", "-f", "-qq", "-o", str(self.place / "trace"), "-e", f"trace={fault.partition(':')[0]}"]
-            self.tracer = subprocess.Popen([*command, "-e", f"inject={fault}", "-p", str(pid)], stderr=subprocess.DEVNULL)
+            self.tracer = subprocess.Popen(
+                [*command, "-e", f"inject={fault}", "-p", str(pid)], stderr=subprocess.DEVNULL
+            )
 
     def fill(self):
         """Fill the disk, or make room again."""
@@ -488,6 +215,7 @@ class Stress:
             self.fills += 1
 
     def run(self):
+        load(self.place)
         for _ in range(self.given.processes):
             self.start()
         turn = 0
@@ -500,7 +228,7 @@ class Stress:
                 self.kill_one()
             if turn % PATIENCE == 0:
                 self.fail_one()
-            if turn % (2 * PATIENCE) == 7:
+            if turn % (3 * PATIENCE) in {7, 17}:
                 self.fill()
         if self.tracer is not None:
             self.fail_one()
@@ -515,7 +243,7 @@ class Stress:
 
 
 def at_once(place, writers):
-    """Have many processes write into one session at the same instant; return what was acknowledged and what is wrong."""
+    """Have many processes write into one session at once; return what was acknowledged, and what is wrong."""
     session = Store(place / "crowd").create("crowd")
     gate_out, gate_in = os.pipe()
     out, told = os.pipe()
@@ -581,13 +309,15 @@ def report(place, given):
     print(f"{'':<12}" + "".join(f"{end:>17}" for end in ends))
     for did in sorted({did for did, _ in model.counts}):
         print(f"{did:<12}" + "".join(f"{model.counts[did, end] or '':>17}" for end in ends))
+    shutil.rmtree(stress.root)
     crowd, lost = at_once(place, given.writers)
     model.wrong += lost
     print(
-        f"\n{sum(model.counts.values()):,} operations of {given.processes} processes in {took_s:.0f} s; {stress.kills} "
-        f"kill -9, {stress.injected} injected errors, disk filled {stress.fills} times, {model.sweeps} sweeps\n"
-        f"{model.acknowledged:,} artifacts acknowledged, {len(model.doubtful):,} removed, {found:,} checked at the end; "
-        f"{given.writers} writers at once: {crowd:,} acknowledged\n{len(model.wrong)} violations"
+        f"\n{sum(model.counts.values()):,} operations of {given.processes} processes in {took_s:.0f} s; "
+        f"{stress.kills} kill -9, {stress.injected} injected errors, disk filled {stress.fills} times, "
+        f"{model.sweeps} sweeps\n"
+        f"{model.acknowledged:,} artifacts acknowledged, {len(model.doubtful):,} removed, {found:,} checked at the "
+        f"end; {given.writers} writers at once: {crowd:,} acknowledged\n{len(model.wrong)} violations"
     )
     for text in model.wrong[:10]:
         print(text)

@@ -220,8 +220,8 @@ class _KeptCommand:
 class Keepers:
     """Starts commands through helper processes, one for each session, and knows those that run."""
 
-    def __init__(self, sandbox: "Sandbox | None" = None) -> None:
-        self._zygotes = Zygotes(sandbox)
+    def __init__(self, sandbox: "Sandbox | None" = None, processes: int = 0) -> None:
+        self._zygotes = Zygotes(sandbox, processes)
         self._running: set[_KeptCommand] = set()
 
     @property

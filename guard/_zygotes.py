@@ -7,7 +7,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +15,8 @@ from typing import TYPE_CHECKING
 from ..errors import BursarError
 from .commands import Order
 from .environment import helper_environment
+from .helper import python
+from .zygote.limits import tasks_of
 
 if TYPE_CHECKING:
     from .sandbox.cell import Cell
@@ -24,21 +25,10 @@ if TYPE_CHECKING:
 if sys.platform == "win32":
     raise ImportError("Windows has job objects instead")
 
-_BOOT = "import sys; sys.path.append(sys.argv[3]); from zygote.zygote import main; main()"
-"""Run as a module and not as a script, so that its compiled form is kept."""
-
 _IDLE_MAX = 16
 """Helper processes kept for sessions that run nothing just now; each takes some 10 MB."""
 
 _CLOSE_S = 0.1
-
-
-def python(boot: str, arguments: Sequence[str]) -> list[str]:
-    """Return how to start a Python of our own that runs `boot`, which finds our folder in `sys.argv[3]`."""
-    return [sys.executable, "-I", "-S", "-c", boot, *arguments]
-
-
-HERE = str(Path(__file__).parent)
 
 
 class Zygote:
@@ -49,11 +39,12 @@ class Zygote:
         used_at: when it was last asked for; monotonic seconds.
     """
 
-    def __init__(self, sandbox: "Sandbox | None" = None, session: Path | None = None) -> None:
+    def __init__(self, sandbox: "Sandbox | None" = None, session: Path | None = None, tasks: int = 0) -> None:
         self.commands = 0
         self.used_at = 0.0
         self._sandbox = sandbox
         self._session = session
+        self._tasks = tasks
         self._cell: Cell | None = None
         self._orders: socket.socket | None = None
         self._process: subprocess.Popen[bytes] | None = None
@@ -69,7 +60,7 @@ class Zygote:
             return
         with ExitStack() as undo:
             if self._sandbox is not None and self._session is not None:
-                self._cell = self._sandbox.cell(self._session)
+                self._cell = self._sandbox.cell(self._session, self._tasks)
                 undo.callback(self._cell.leave)
             ours, theirs = socket.socketpair()
             undo.callback(ours.close)
@@ -126,9 +117,9 @@ class Zygote:
     def _start(self, orders: int) -> "subprocess.Popen[bytes]":
         cell = self._cell
         server = os.getpid() if cell is None or cell.sees_server else 0
-        arguments = [str(orders), str(server), HERE, *([] if cell is None else [json.dumps(cell.walls)])]
+        arguments = [str(orders), str(server), *([] if cell is None else [json.dumps(cell.walls)])]
         return subprocess.Popen(
-            [*([] if cell is None else cell.prefix), *python(_BOOT, arguments)],
+            [*([] if cell is None else cell.prefix), *python("zygote", *arguments)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=None if cell is None else subprocess.DEVNULL,
@@ -170,8 +161,9 @@ def _leave(cell: "Cell | None") -> None:
 class Zygotes:
     """The helper processes of a server: one without walls, or one for each session."""
 
-    def __init__(self, sandbox: "Sandbox | None") -> None:
+    def __init__(self, sandbox: "Sandbox | None", processes: int) -> None:
         self._sandbox = sandbox
+        self._tasks = tasks_of(processes) if processes else 0
         self._of: dict[Path | None, Zygote] = {}
 
     def warm(self) -> None:
@@ -205,7 +197,7 @@ class Zygotes:
         zygote = self._of.get(key)
         if zygote is None:
             self._evict()
-            zygote = self._of[key] = Zygote(self._sandbox, key)
+            zygote = self._of[key] = Zygote(self._sandbox, key, self._tasks)
         zygote.used_at = time.monotonic()
         return zygote
 

@@ -189,7 +189,7 @@ class Commands:
         else:
             from ._keepers import Keepers
 
-            self._starter = Keepers(sandbox)
+            self._starter = Keepers(sandbox, self.limits.processes)
 
     @property
     def running(self) -> int:

@@ -52,7 +52,13 @@ class Settings:
         default_factory=default_data_dir,
         metadata=_told("where artifacts are kept, in DIR/bursar", "DIR", "the platform's place for data"),
     )
-    session: str = field(default="", metadata=_told("go on with an earlier session, named by its handle", "HANDLE"))
+    session: str = field(
+        default="",
+        metadata=_told(
+            "go on with an earlier session, named by its handle; as a variable it stands in no list of processes",
+            "HANDLE",
+        ),
+    )
     pass_env: tuple[str, ...] = field(
         default=(), metadata=_told("an environment variable that commands get to see; repeat for more", "NAME")
     )
@@ -117,7 +123,7 @@ class Settings:
         default=10 * 1024**3, metadata=_told("bytes of all artifacts together; the oldest idle sessions go first", "N")
     )
     session_quota_bytes: int = field(
-        default=10 * 1024**3, metadata=_told("bytes of one session's artifacts; what would go beyond is refused", "N")
+        default=4 * 1024**3, metadata=_told("bytes of one session's artifacts; what would go beyond is refused", "N")
     )
     principal_quota_bytes: int = field(
         default=0, metadata=_told("bytes of all sessions of one principal over HTTP; 0: as many as all together", "N")

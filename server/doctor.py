@@ -98,6 +98,23 @@ def _about(settings: Settings, isolation: Isolation) -> Iterator[str]:
         yield f"bubblewrap  {bwrap or 'not installed'}"
     yield f"isolation   {isolation.level}{f': {isolation.means}' if isolation.means else ''}"
     yield f"terminal    {settings.terminal}, network {settings.terminal_net}"
+    yield from _bounds(settings)
+
+
+def _bounds(settings: Settings) -> Iterator[str]:
+    """Tell whether the kernel bounds what commands fork faster than it can be watched."""
+    if sys.platform != "linux" or settings.terminal != "sandboxed" or not settings.command_processes:
+        return
+    from ..guard.sandbox.tasks import can_bound
+    from ..guard.zygote.limits import tasks_of
+
+    most = tasks_of(settings.command_processes)
+    if can_bound():
+        yield f"fork bombs  held at {most:,} tasks of a session, by a control group"
+    elif os.geteuid() != 0:
+        yield f"fork bombs  held at {most:,} tasks more than there are, by a limit of the user"
+    else:
+        yield "fork bombs  ended, but the kernel bounds no fork of root where no control group can be made"
 
 
 def _tried(attacks: Mapping[str, str]) -> Iterator[str]:

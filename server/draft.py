@@ -106,6 +106,8 @@ def _of_reading(reading: Reading, call: Call) -> Draft:
 
 def _of_done(done: Done, did: str, taste: Allowance, seen: Collection[str], by_uri: bool) -> Draft:
     told = facts(({"did": did} if did else {}) | dict(done.facts))
+    if by_uri and "artifact" in told:  # of an output that is not shown
+        told |= {"path": f"artifact://{told['artifact']}"}
     if not isinstance(done.output, Artifact):
         return Draft(told)
     artifact = done.output

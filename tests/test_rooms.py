@@ -3,7 +3,9 @@ import importlib
 import pytest
 
 
-@pytest.mark.parametrize("room", ["errors", "budget", "artifacts", "guard", "guard.net", "tools", "server"])
+@pytest.mark.parametrize(
+    "room", ["errors", "budget", "artifacts", "guard", "guard.net", "guard.workers", "tools", "server"]
+)
 def test_every_room_says_in_a_sentence_what_it_is_for(room: str) -> None:
     said = importlib.import_module(f"bursar.{room}").__doc__ or ""
     assert len(said.split()) >= 4

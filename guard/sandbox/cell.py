@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..zygote.within import is_within
 from . import bubblewrap, seatbelt
 from .policy import Policy, private_environment
 from .private import Private
+from .tasks import Group, group
 
 
 class Means(NamedTuple):
@@ -37,6 +39,7 @@ class Cell:
         environment: of commands, beside what all have.
         command_prefix: arguments that come before those of each command.
         private: the directory for temporary files, kept while the helper runs.
+        group: holds the helper and all it starts, where there can be one.
         sees_server: whether the helper can see the server's process.
     """
 
@@ -45,14 +48,17 @@ class Cell:
     environment: Mapping[str, str]
     command_prefix: Sequence[str]
     private: Private
+    group: Group | None
     sees_server: bool
 
     def leave(self) -> None:
-        """Let go of the private directory."""
+        """Let go of the private directory and the group."""
         self.private.release()
+        if self.group is not None:
+            self.group.remove()
 
 
-def cell(policy: Policy, means: Means, hidden: Sequence[str], session: Path, home: str) -> Cell:
+def cell(policy: Policy, means: Means, hidden: Sequence[str], session: Path, home: str, tasks: int) -> Cell:
     """Prepare a cell.
 
     Args:
@@ -61,6 +67,7 @@ def cell(policy: Policy, means: Means, hidden: Sequence[str], session: Path, hom
         hidden: every path to what is to be hidden.
         session: directory of the session.
         home: of the user, for where tools usually keep what they cache.
+        tasks: how many the commands of the session may have together; 0 for any.
 
     Raises:
         OSError: the private directory cannot be made.
@@ -75,12 +82,14 @@ def cell(policy: Policy, means: Means, hidden: Sequence[str], session: Path, hom
     if means.seatbelt:
         command_prefix = seatbelt.prefix(means.seatbelt, policy, hidden, session, private.path)
     walls = None if means.seatbelt else told_walls(policy, means, hidden, session, place)
+    held = group(tasks) if tasks else None
     return Cell(
-        prefix=prefix,
+        prefix=prefix if held is None else [*held.prefix, *prefix],
         walls=walls,
         environment=private_environment(place, home, writable),
         command_prefix=command_prefix,
         private=private,
+        group=held,
         sees_server=not means.bubblewrap,
     )
 
@@ -106,7 +115,7 @@ def told_walls(policy: Policy, means: Means, hidden: Sequence[str], session: Pat
 
 def holds(directory: str, hidden: Sequence[str]) -> bool:
     """Tell whether one of the hidden places lies in a directory."""
-    return any(Path(place).is_relative_to(directory) for place in hidden)
+    return any(is_within(place, directory) for place in hidden)
 
 
 def every_path(places: Sequence[Path]) -> list[str]:

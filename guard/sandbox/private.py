@@ -8,13 +8,11 @@ import threading
 from pathlib import Path
 
 from ..environment import helper_environment
+from ..helper import python
 from ..zygote.removal import remove
 
 if sys.platform != "win32":
     import fcntl
-
-_REMOVE = "import sys; sys.path.append(sys.argv[1]); from zygote.removal import remove; remove(sys.argv[2])"
-"""Run as a process of its own: a large directory takes longer to go than a server may take to end."""
 
 PREFIX = ".tmp-"
 """The store and its sweep leave names with a leading dot alone."""
@@ -56,8 +54,9 @@ class Private:
             self.path.rmdir()
             return
         with contextlib.suppress(OSError):
+            # A large directory takes longer to go than a server may take to end.
             process = subprocess.Popen(
-                [sys.executable, "-I", "-S", "-c", _REMOVE, str(Path(__file__).parents[1]), str(self.path)],
+                python("removal", str(self.path)),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,

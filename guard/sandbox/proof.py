@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from ..environment import helper_environment
+from ..helper import HERE, python
+from ..zygote.within import is_within
 from . import bubblewrap, seatbelt
 from .cell import Means, every_path, holds, told_walls
 from .policy import Isolation, Policy
 
-_HERE = str(Path(__file__).parents[1])
-_BOOT = "import sys; sys.path.append(sys.argv[3]); from zygote.prober import main; main()"
 _LONGEST_S = 30.0
 
 DECOY = ".proof-"
@@ -53,10 +53,9 @@ class Proof:
             return
         self.hidden = every_path([policy.store, *policy.hidden])
         told = self._told()
-        arguments = ["0", str(os.getpid()), _HERE, json.dumps(told)]
         try:
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-S", "-c", _BOOT, *arguments],
+                python("prober", str(os.getpid()), json.dumps(told)),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -179,7 +178,7 @@ class Proof:
     def _within_reach(self) -> tuple[str, str]:
         """Tell whether commands can change the programs that the server runs outside the walls, and what to do."""
         writable = [place for place in map(os.path.realpath, (*self.policy.roots, *self.policy.writes)) if place != "/"]
-        for program in map(os.path.realpath, (sys.prefix, _HERE)):
+        for program in map(os.path.realpath, (sys.prefix, HERE)):
             if _is_in(program, writable):
                 reason = f"{program}, from which the server runs, may be changed by commands, and so the server itself"
                 return reason, "Install bursar outside the roots, as uvx and pipx do"
@@ -238,4 +237,4 @@ def _named(means: Means, landlock: int) -> str:
 
 
 def _is_in(path: str, places: Sequence[str]) -> bool:
-    return any(path == place or path.startswith(place.rstrip("/") + "/") for place in places)
+    return any(is_within(path, place) for place in places)

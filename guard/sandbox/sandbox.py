@@ -61,14 +61,14 @@ class Sandbox:
             raise BursarError("terminal_off", message, isolation.cure)
         return isolation
 
-    def cell(self, session: Path) -> Cell:
-        """Prepare where the commands of a session run.
+    def cell(self, session: Path, tasks: int = 0) -> Cell:
+        """Prepare where the commands of a session run, which may have so many tasks together (0: any).
 
         Raises:
             BursarError: not_isolated.
         """
         try:
-            return cell(self.policy, self._proof.means, self._proof.hidden, session, os.environ.get("HOME", ""))
+            return cell(self.policy, self._proof.means, self._proof.hidden, session, os.environ.get("HOME", ""), tasks)
         except OSError as error:
             message = f"no private directory could be made for the command, so it was not started: {error.strerror}"
             raise BursarError("not_isolated", message, "Make room on the disk of the artifacts") from error

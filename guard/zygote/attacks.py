@@ -264,8 +264,8 @@ def _write_in(directory: str) -> None:
 
 
 def main() -> None:
-    """Raise the walls that `argv[4]` describes, try everything, and write what came of it to descriptor `argv[1]`."""
-    told = json.loads(sys.argv[4])
+    """Raise the walls that `argv[2]` describes, try everything, and write what came of it to descriptor `argv[1]`."""
+    told = json.loads(sys.argv[2])
     results = int(sys.argv[1])
     version = 0
     if told["walls"] is not None:

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 if sys.platform == "win32":
     raise ImportError("Windows has job objects instead")
 
+from .limits import lower, tasks_now, tasks_of
+
 if TYPE_CHECKING:
     from .walls import Prepared
 
@@ -72,13 +74,13 @@ def _limit(limits: dict[str, Any]) -> None:
     wanted = {resource.RLIMIT_CORE: 0}
     if limits["file_bytes"]:
         wanted[resource.RLIMIT_FSIZE] = limits["file_bytes"]
+    # Two backstops: the keeper looks from time to time and counts all processes together.
     if limits["cpu_s"]:
-        # A backstop: the keeper looks from time to time and counts all processes together.
         wanted[resource.RLIMIT_CPU] = int(limits["cpu_s"]) + 2
-    for what, most in wanted.items():
-        _, hard = resource.getrlimit(what)
-        least = most if hard == resource.RLIM_INFINITY else min(most, hard)
-        resource.setrlimit(what, (least, least))
+    if limits["processes"] and (others := tasks_now()):
+        # The kernel counts all tasks of the user, or those in one namespace; the machine's are never fewer.
+        wanted[resource.RLIMIT_NPROC] = others + tasks_of(limits["processes"])
+    lower(wanted.items())
 
 
 def _volunteer_for_oom() -> None:

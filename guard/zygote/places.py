@@ -9,6 +9,7 @@ if sys.platform == "win32":
     raise ImportError("Landlock is a thing of Linux")
 
 from .landlock import READ_DIR, Rules
+from .within import is_within
 
 ENTRIES_MAX = 4096
 """Neighbours granted one by one in a directory on the way to what is hidden; those beyond stay out of reach."""
@@ -92,11 +93,6 @@ def _same(one: str, other: str) -> bool:
         return os.path.samestat(os.stat(one), os.stat(other))  # noqa: PTH116
     except OSError:
         return True
-
-
-def is_within(path: str, directory: str) -> bool:
-    """Tell whether a path is a directory or lies in it; both without links."""
-    return path == directory or path.startswith(directory.rstrip("/") + "/")
 
 
 class Around:

@@ -22,18 +22,19 @@ LONGEST_S = 10.0
 DECOY_VARIABLE = "BURSAR_DECOY"
 """Holds the secret in the environment of this process, which is to be attacked, and not in that of the attacker."""
 
-_BOOT = "import sys; sys.path.append(sys.argv[3]); from zygote.attacks import main; main()"
+_HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120
+_BOOT = "import sys; sys.path.append(sys.argv.pop(1)); from zygote.attacks import main; main()"
 
 
 class Trial:
     """A confined child, and what is heard of it."""
 
-    def __init__(self, name: str, argv: list[str], told: dict[str, Any], here: str) -> None:
+    def __init__(self, name: str, argv: list[str], told: dict[str, Any]) -> None:
         self.name = name
         self.heard = b""
         self.fd, write = os.pipe()
         os.set_inheritable(write, True)
-        python = [sys.executable, "-I", "-S", "-c", _BOOT, str(write), "0", here, json.dumps(told)]
+        python = [sys.executable, "-I", "-S", "-c", _BOOT, _HERE, str(write), json.dumps(told)]
         try:
             environment = {name: value for name, value in os.environ.items() if name != DECOY_VARIABLE}
             self.pid = os.posix_spawn([*argv, *python][0], [*argv, *python], environment)
@@ -81,7 +82,7 @@ class Victim:
         return reached
 
 
-def try_all(told: dict[str, Any], here: str) -> list[dict[str, Any]]:
+def try_all(told: dict[str, Any]) -> list[dict[str, Any]]:
     """Try each of the means until one holds; return what came of those that were tried."""
     victim = Victim(told)
     outcomes: list[dict[str, Any]] = []
@@ -93,7 +94,7 @@ def try_all(told: dict[str, Any], here: str) -> list[dict[str, Any]]:
             remove(told["private"])
             os.mkdir(told["private"], 0o700)  # noqa: PTH102
         try:
-            trial = Trial(means["name"], means["prefix"], attack, here)
+            trial = Trial(means["name"], means["prefix"], attack)
         except OSError as error:
             outcomes.append({"name": means["name"], "refused": str(error)})
             continue
@@ -133,15 +134,15 @@ def _clear(told: dict[str, Any]) -> None:
 
 
 def main() -> None:
-    """Try what `argv[4]` describes, and write what came of it to standard output."""
+    """Try what `argv[2]` describes, and write what came of it to standard output."""
     os.umask(0o077)
-    told = json.loads(sys.argv[4])
-    told["attack"]["victims"] = [os.getpid(), int(sys.argv[2])]
+    told = json.loads(sys.argv[2])
+    told["attack"]["victims"] = [os.getpid(), int(sys.argv[1])]
     told["attack"]["processes"] = namespace_of_processes()
     answer: dict[str, Any]
     try:
         _make(told)
-        answer = {"outcomes": try_all(told, sys.argv[3])}
+        answer = {"outcomes": try_all(told)}
     except OSError as error:
         answer = {"failed": f"{error.strerror}: {error.filename}" if error.filename else str(error)}
     finally:

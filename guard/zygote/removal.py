@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import sys
 
 
 def remove(directory: "str | os.PathLike[str]") -> None:
@@ -18,3 +19,8 @@ def remove(directory: "str | os.PathLike[str]") -> None:
                     if entry.is_dir(follow_symlinks=False):
                         os.chmod(entry.path, 0o700)  # noqa: PTH101
         shutil.rmtree(directory)
+
+
+def main() -> None:
+    """Remove the directory `argv[1]`."""
+    remove(sys.argv[1])

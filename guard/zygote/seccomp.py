@@ -6,6 +6,7 @@ import os
 import platform
 import struct
 import sys
+from collections.abc import Iterable, Mapping
 
 if sys.platform == "win32":
     raise ImportError("seccomp is a thing of Linux")
@@ -93,13 +94,19 @@ _JUDGED = {
 _ARCHITECTURES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
 _X32 = 0x40000000
 
-_NR, _ARCH, _ARGS = 0, 4, 16
-_LOAD, _JEQ, _JGE, _JSET, _RET = 0x20, 0x15, 0x35, 0x45, 0x06
+_NR, _ARCH, ARGS = 0, 4, 16
+LOAD, JEQ, _JGE, JSET, _RET = 0x20, 0x15, 0x35, 0x45, 0x06
+"""Operations of the filter; `ARGS` is where the arguments of the call begin, each of eight bytes."""
+
 _ALLOW, _ERRNO, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
 
 _PR_SET_SECCOMP, _MODE_FILTER = 22, 2
 
-_Instruction = tuple[int, int, int, int]
+Instruction = tuple[int, int, int, int]
+"""Operation, how many to skip if it is true and if it is not, and what it works with."""
+
+Calls = Mapping[str, tuple[int | None, int | None]]
+"""Numbers of system calls on x86-64 and arm64; None where there is no such call."""
 
 
 def supported() -> bool:
@@ -118,18 +125,11 @@ def program(*, network: bool, unix_sockets: bool, machine: str = "") -> bytes:
     Raises:
         OSError: its system calls are not known (ENOSYS).
     """
-    machine = machine or platform.machine()
-    if machine not in _ARCHITECTURES:
-        raise OSError(errno.ENOSYS, f"no filter of system calls is known for {machine}")
-    column, architecture = _ARCHITECTURES[machine]
-    code: list[_Instruction] = [(_LOAD, 0, 0, _ARCH), (_JEQ, 1, 0, architecture), _return(_KILL), (_LOAD, 0, 0, _NR)]
-    if machine == "x86_64":
-        code += [(_JGE, 0, 1, _X32), _return(_ERRNO | errno.ENOSYS)]
-    for calls, answer in ((_NEVER, errno.EPERM), (_MISSING, errno.ENOSYS)):
-        for numbers in calls.values():
-            number = numbers[column]
-            if number is not None:
-                code += [(_JEQ, 0, 1, number), _return(_ERRNO | answer)]
+    column, code = beginning(machine)
+    if column == _ARCHITECTURES["x86_64"][0]:
+        code += [(_JGE, 0, 1, _X32), refuse(errno.ENOSYS)]
+    code += refusals(_NEVER, column, errno.EPERM)
+    code += refusals(_MISSING, column, errno.ENOSYS)
     families = [*([INET, INET6] if network else []), *([UNIX] if unix_sockets else [])]
     blocks = {
         "socket": _judge_socket(families),
@@ -142,8 +142,42 @@ def program(*, network: bool, unix_sockets: bool, machine: str = "") -> bytes:
         **dict.fromkeys(("sched_setscheduler", "sched_setparam", "sched_setattr"), _only_own()),
     }
     for name, block in blocks.items():
-        code += [(_JEQ, 0, len(block), _JUDGED[name][column]), *block]
-    code.append(_return(_ALLOW))
+        code += [(JEQ, 0, len(block), _JUDGED[name][column]), *block]
+    return assembled([*code, allow()])
+
+
+def beginning(machine: str = "") -> tuple[int, list[Instruction]]:
+    """Return the column of numbers of the machine's calls, and what every filter begins with; then a call is judged.
+
+    Raises:
+        OSError: the machine's system calls are not known (ENOSYS).
+    """
+    machine = machine or platform.machine()
+    if machine not in _ARCHITECTURES:
+        raise OSError(errno.ENOSYS, f"no filter of system calls is known for {machine}")
+    column, architecture = _ARCHITECTURES[machine]
+    code: list[Instruction] = [(LOAD, 0, 0, _ARCH), (JEQ, 1, 0, architecture), _return(_KILL), (LOAD, 0, 0, _NR)]
+    return column, code
+
+
+def refusals(calls: Calls, column: int, number: int) -> list[Instruction]:
+    """Return what refuses these calls with an errno."""
+    known = [call for numbers in calls.values() if (call := numbers[column]) is not None]
+    return [instruction for call in known for instruction in ((JEQ, 0, 1, call), refuse(number))]
+
+
+def allow() -> Instruction:
+    """Return what lets the call happen."""
+    return _return(_ALLOW)
+
+
+def refuse(number: int) -> Instruction:
+    """Return what has the call fail with an errno."""
+    return _return(_ERRNO | number)
+
+
+def assembled(code: Iterable[Instruction]) -> bytes:
+    """Return the filter as the kernel takes it."""
     return b"".join(struct.pack("=HBBI", *instruction) for instruction in code)
 
 
@@ -161,43 +195,43 @@ def enforce(code: bytes) -> None:
         raise OSError(number, f"seccomp: {os.strerror(number)}")
 
 
-def _return(value: int) -> _Instruction:
+def _return(value: int) -> Instruction:
     return _RET, 0, 0, value
 
 
-def _judge_socket(families: list[int]) -> list[_Instruction]:
+def _judge_socket(families: list[int]) -> list[Instruction]:
     """Allow these families, and the harmless questions of netlink; refuse every other."""
-    block: list[_Instruction] = [(_LOAD, 0, 0, _ARGS)]
+    block: list[Instruction] = [(LOAD, 0, 0, ARGS)]
     for family in families:
-        block += [(_JEQ, 0, 1, family), _return(_ALLOW)]
-    block += [(_JEQ, 0, 4, NETLINK), (_LOAD, 0, 0, _ARGS + 16)]
-    block += [(_JEQ, 1, 0, ROUTE), (_JEQ, 0, 1, SOCK_DIAG), _return(_ALLOW)]
-    return [*block, _return(_ERRNO | errno.EACCES)]
+        block += [(JEQ, 0, 1, family), allow()]
+    block += [(JEQ, 0, 4, NETLINK), (LOAD, 0, 0, ARGS + 16)]
+    block += [(JEQ, 1, 0, ROUTE), (JEQ, 0, 1, SOCK_DIAG), allow()]
+    return [*block, refuse(errno.EACCES)]
 
 
-def _refuse_flags(flags: int) -> list[_Instruction]:
-    return [(_LOAD, 0, 0, _ARGS), (_JSET, 0, 1, flags), _return(_ERRNO | errno.EPERM), _return(_ALLOW)]
+def _refuse_flags(flags: int) -> list[Instruction]:
+    return [(LOAD, 0, 0, ARGS), (JSET, 0, 1, flags), refuse(errno.EPERM), allow()]
 
 
-def _judge_ioctl() -> list[_Instruction]:
-    block: list[_Instruction] = [(_LOAD, 0, 0, _ARGS + 8), (_JEQ, 1, 0, TERMINAL_INPUT), (_JEQ, 0, 1, CONSOLE)]
-    return [*block, _return(_ERRNO | errno.EPERM), _return(_ALLOW)]
+def _judge_ioctl() -> list[Instruction]:
+    block: list[Instruction] = [(LOAD, 0, 0, ARGS + 8), (JEQ, 1, 0, TERMINAL_INPUT), (JEQ, 0, 1, CONSOLE)]
+    return [*block, refuse(errno.EPERM), allow()]
 
 
-def _judge_prlimit() -> list[_Instruction]:
+def _judge_prlimit() -> list[Instruction]:
     """Allow to ask for any limits and to set one's own: a limit of processor time ends the process it is set on."""
-    pid, low, high = _ARGS, _ARGS + 16, _ARGS + 20
-    block: list[_Instruction] = [(_LOAD, 0, 0, pid), (_JEQ, 4, 0, 0)]
-    block += [(_LOAD, 0, 0, low), (_JEQ, 0, 3, 0), (_LOAD, 0, 0, high), (_JEQ, 0, 1, 0)]
-    return [*block, _return(_ALLOW), _return(_ERRNO | errno.EPERM)]
+    pid, low, high = ARGS, ARGS + 16, ARGS + 20
+    block: list[Instruction] = [(LOAD, 0, 0, pid), (JEQ, 4, 0, 0)]
+    block += [(LOAD, 0, 0, low), (JEQ, 0, 3, 0), (LOAD, 0, 0, high), (JEQ, 0, 1, 0)]
+    return [*block, allow(), refuse(errno.EPERM)]
 
 
-def _judge_priority(user: int) -> list[_Instruction]:
+def _judge_priority(user: int) -> list[Instruction]:
     """Allow to slow down oneself or one's own group, and nobody else of the same user."""
-    block: list[_Instruction] = [(_LOAD, 0, 0, _ARGS + 8), (_JEQ, 0, 3, 0), (_LOAD, 0, 0, _ARGS), (_JEQ, 1, 0, user)]
-    return [*block, _return(_ALLOW), _return(_ERRNO | errno.EPERM)]
+    block: list[Instruction] = [(LOAD, 0, 0, ARGS + 8), (JEQ, 0, 3, 0), (LOAD, 0, 0, ARGS), (JEQ, 1, 0, user)]
+    return [*block, allow(), refuse(errno.EPERM)]
 
 
-def _only_own() -> list[_Instruction]:
+def _only_own() -> list[Instruction]:
     """Allow a call whose first argument says that it means the calling thread itself."""
-    return [(_LOAD, 0, 0, _ARGS), (_JEQ, 0, 1, 0), _return(_ALLOW), _return(_ERRNO | errno.EPERM)]
+    return [(LOAD, 0, 0, ARGS), (JEQ, 0, 1, 0), allow(), refuse(errno.EPERM)]

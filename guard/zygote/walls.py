@@ -3,7 +3,6 @@
 import os
 import resource
 import sys
-from collections.abc import Iterable
 from typing import NamedTuple
 
 if sys.platform == "win32":
@@ -11,6 +10,7 @@ if sys.platform == "win32":
 
 from . import landlock, seccomp
 from .capabilities import drop_all, gain_nothing
+from .limits import lower
 from .places import Around, all_places
 
 _DEVICES = "/dev"
@@ -87,7 +87,7 @@ class Prepared:
         Raises:
             OSError: the kernel refused. The process may be confined in part: it should end.
         """
-        limit(self._limits)
+        lower(self._limits)
         gain_nothing()
         if self._rules is not None:
             self._rules.enforce()
@@ -143,11 +143,3 @@ def raise_walls(walls: Walls) -> int:
     prepared.enforce()
     prepared.close()
     return prepared.version
-
-
-def limit(limits: Iterable[tuple[int, int]]) -> None:
-    """Lower limits of resources, the soft and the hard one; a limit that is lower already stays."""
-    for what, most in limits:
-        _, hard = resource.getrlimit(what)
-        least = most if hard == resource.RLIM_INFINITY else min(most, hard)
-        resource.setrlimit(what, (least, least))

@@ -152,7 +152,7 @@ class Zygote:
 def main() -> None:
     """Serve the orders that arrive on the descriptor `argv[1]`, for the server with process id `argv[2]`.
 
-    That is 0 where the server cannot be seen: then this process is made to end with it. `argv[4]`, if there is one, is
+    That is 0 where the server cannot be seen: then this process is made to end with it. `argv[3]`, if there is one, is
     the walls for the commands, as JSON.
     """
     orders = socket.socket(fileno=int(sys.argv[1]))
@@ -163,7 +163,7 @@ def main() -> None:
                 server = os.pidfd_open(os.getppid())
         if os.getppid() != int(sys.argv[2]):
             return
-    plan = _plan(sys.argv[4:])
+    plan = _plan(sys.argv[3:])
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
     for number in signal.valid_signals():
         if signal.getsignal(number) == signal.SIG_IGN:

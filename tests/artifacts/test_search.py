@@ -3,6 +3,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import anyio
 import pytest
@@ -10,6 +11,8 @@ from bursar.artifacts import _engines, search, spans
 from bursar.artifacts.search import Query, grep
 from bursar.artifacts.spans import Span
 from bursar.errors import BursarError
+
+find_ripgrep = _engines.ripgrep.__wrapped__
 
 
 @pytest.fixture(params=["ripgrep", "re2"], autouse=True)
@@ -334,3 +337,12 @@ def test_what_a_running_command_adds_during_a_search_is_not_in_it(session, engin
     found = find(artifact, "needle", context=0)
     assert (found.matches, text(found)) == (3, "1: needle\n2: needle\n3: needle\n")
     writer.commit()
+
+
+def test_a_ripgrep_that_commands_could_have_put_on_the_path_is_not_used(tmp_path, monkeypatch):
+    (tmp_path / "rg").write_text("#!/bin/sh\nexit 1\n")
+    (tmp_path / "rg").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    assert Path(find_ripgrep() or "").parent == Path(sys.executable).parent
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "elsewhere" / "python"))
+    assert find_ripgrep() is None

@@ -15,6 +15,7 @@ from pathlib import Path
 import anyio
 import pytest
 from bursar.errors import BursarError
+from bursar.guard import helper as helpers
 from bursar.guard.commands import Command, Commands, Exit, Limits
 from bursar.guard.environment import command_environment
 from bursar.guard.zygote import processes
@@ -467,11 +468,20 @@ def zygote() -> int:
     return found
 
 
+def boot_with(monkeypatch: pytest.MonkeyPatch, boot: str) -> None:
+    """Have helper processes begin with another text."""
+
+    def python(_module: str, *arguments: str) -> list[str]:
+        return [sys.executable, "-I", "-S", "-c", boot, helpers.HERE, *arguments]
+
+    monkeypatch.setattr("bursar.guard._zygotes.python", python)
+
+
 async def test_where_no_process_can_be_forked_only_that_command_fails(
     tmp_path: Path, marked: Marked, monkeypatch: pytest.MonkeyPatch
 ):
     boot = f"""
-import errno, os, sys; sys.path.append(sys.argv[3])
+import errno, os, sys; sys.path.append(sys.argv.pop(1))
 fork, zygote = os.fork, os.getpid()
 def at_times():
     if os.getpid() == zygote and os.path.exists({str(tmp_path / "full")!r}):
@@ -479,7 +489,7 @@ def at_times():
     return fork()
 os.fork = at_times
 from zygote.zygote import main; main()"""
-    monkeypatch.setattr("bursar.guard._zygotes._BOOT", boot)
+    boot_with(monkeypatch, boot)
     commands = Commands()
     shell = Shell(commands, tmp_path)
     running = await shell.start(marked.sleep)
@@ -511,8 +521,8 @@ async def test_descriptors_that_came_with_no_order_are_closed(shell: Shell):
 async def test_what_a_keeper_could_not_end_is_the_zygotes_to_end(
     tmp_path: Path, marked: Marked, monkeypatch: pytest.MonkeyPatch
 ):
-    boot = "import sys; sys.path.append(sys.argv[3]); from zygote import keeper; keeper.GIVE_UP_S = -1.0"
-    monkeypatch.setattr("bursar.guard._zygotes._BOOT", f"{boot}\nfrom zygote.zygote import main; main()")
+    boot = "import sys; sys.path.append(sys.argv.pop(1)); from zygote import keeper; keeper.GIVE_UP_S = -1.0"
+    boot_with(monkeypatch, f"{boot}\nfrom zygote.zygote import main; main()")
     commands = Commands()
     shell = Shell(commands, tmp_path)
     exit_ = await shell.run(f"setsid {marked.sleep} & {marked.sleep}", limits=Limits(timeout_s=0.3, grace_s=0))
@@ -656,8 +666,10 @@ async def test_where_no_process_adopts_orphans_the_tree_and_the_group_are_killed
     tmp_path: Path, marked: Marked, monkeypatch: pytest.MonkeyPatch
 ):
     # The way of macOS, with this system's ps: what left the group and lost its parent is not found there.
-    boot = "import sys; sys.platform = 'darwin'; sys.path.append(sys.argv[3])\nfrom zygote.zygote import main; main()"
-    monkeypatch.setattr("bursar.guard._zygotes._BOOT", boot)
+    boot = (
+        "import sys; sys.platform = 'darwin'; sys.path.append(sys.argv.pop(1))\nfrom zygote.zygote import main; main()"
+    )
+    boot_with(monkeypatch, boot)
     commands = Commands()
     shell = Shell(commands, tmp_path)
     exit_ = await shell.run(f"setsid {marked.sleep} & {marked.sleep} & wait", limits=Limits(timeout_s=0.5))

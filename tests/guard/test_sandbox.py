@@ -17,9 +17,10 @@ import anyio
 import pytest
 from bursar.errors import BursarError
 from bursar.guard.commands import Commands, Limits
-from bursar.guard.sandbox import private, seatbelt
+from bursar.guard.sandbox import private, seatbelt, tasks
 from bursar.guard.sandbox.policy import Policy, private_environment
 from bursar.guard.sandbox.sandbox import Sandbox
+from bursar.guard.zygote.limits import tasks_of
 from sandboxed import MEANS, Ground, bubblewrap_broken, ground, without_landlock
 
 pytestmark = [
@@ -62,6 +63,7 @@ from pathlib import Path
 from bursar.guard.commands import Commands
 from bursar.guard.sandbox.policy import Policy
 from bursar.guard.sandbox.sandbox import Sandbox
+from bursar.guard.zygote.limits import tasks_of
 async def main():
     commands = Commands(sandbox=Sandbox(Policy(Path({store!r}), (Path({work!r}),))))
     isolation = await commands.isolation()
@@ -187,18 +189,19 @@ async def test_temporary_files_are_private_to_a_session_and_go_with_the_server(p
     with nullcontext() if means == "bubblewrap" else bubblewrap_broken():
         commands = place.commands()
         await commands.isolation()
-    await place.run(commands, "echo mine > $TMPDIR/note; mkdir -p $TMPDIR/deep/er; ln -s / $TMPDIR/link")
-    _, again = await place.run(commands, "cat $TMPDIR/note; ls -d $XDG_CACHE_HOME $npm_config_cache 2>&1 | wc -l")
+    note = f"note-{os.urandom(4).hex()}"
+    await place.run(commands, f"echo mine > $TMPDIR/{note}; mkdir -p $TMPDIR/deep/er; ln -s / $TMPDIR/link")
+    _, again = await place.run(commands, f"cat $TMPDIR/{note}; ls -d $XDG_CACHE_HOME $npm_config_cache 2>&1 | wc -l")
     assert again == "mine\n2\n"
     _, others = await place.run(
         commands,
-        f"ls -A $TMPDIR; find {place.store} /tmp -name note -exec cat {{}} + 2>/dev/null; true",
+        f"ls -A $TMPDIR; find {place.store} /tmp -name {note} -exec cat {{}} + 2>/dev/null; true",
         session=place.other,
     )
     assert others == ""
     commands.close()
     with anyio.fail_after(10):
-        while any((found / "note").exists() for found in place.store.glob(".tmp-*")):
+        while any((found / note).exists() for found in place.store.glob(".tmp-*")):
             await anyio.sleep(0.01)
 
 
@@ -255,6 +258,73 @@ async def test_what_uses_too_much_is_ended_and_the_server_goes_on(place: Ground,
     assert (await place.run(limited, "echo on"))[1] == "on\n"
 
 
+_FORKER = """
+import os, signal, sys, time
+count = 0
+try:
+    while count < 1000:
+        if os.fork() == 0:
+            time.sleep(60)
+            os._exit(0)
+        count += 1
+except BlockingIOError:
+    pass
+print(count)
+os.killpg(0, signal.SIGKILL)
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root's control groups are sure to be there")
+@pytest.mark.parametrize("means", MEANS)
+async def test_what_forks_faster_than_it_is_watched_is_held_by_the_kernel(place: Ground, means: str):
+    with nullcontext() if means == "bubblewrap" else bubblewrap_broken():
+        commands = place.commands(Limits(processes=40))
+        await commands.isolation()
+    (place.work / "forker.py").write_text(_FORKER)
+    _, said = await place.run(commands, "exec python3 -u forker.py", limits=Limits(timeout_s=30))
+    assert 200 < int(said) < tasks_of(40)
+    exit_, said = await place.run(commands, "cat /proc/self/cgroup")
+    assert exit_.code == 0
+    (group,) = {line.rpartition("/")[2] for line in said.splitlines() if f"/bursar-{os.getpid()}-" in line}
+    assert list(Path("/sys/fs/cgroup").rglob(group))
+    commands.close()
+    until = time.monotonic() + 10
+    while list(Path("/sys/fs/cgroup").rglob(group)) and time.monotonic() < until:
+        await anyio.sleep(0.05)
+    assert list(Path("/sys/fs/cgroup").rglob(group)) == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root's control groups are sure to be there")
+def test_a_group_that_a_killed_server_left_is_removed_and_one_in_use_is_not():
+    made = [tasks.group(5), tasks.group(5)]
+    assert None not in made
+    left, used = (group for group in made if group is not None)
+    with subprocess.Popen([*used.prefix, "cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as running:
+        assert running.stdin is not None
+        assert running.stdout is not None
+        running.stdin.write(b"begun")
+        running.stdin.flush()
+        assert running.stdout.read(5) == b"begun"
+        for group in (left, used):
+            os.utime(group._directory, (0, 0))
+        another = tasks.group(5)
+        assert another is not None
+        assert [group._directory.exists() for group in (left, used)] == [False, True]
+        running.stdin.close()
+        running.wait()
+    for group in (used, another):
+        group.remove()
+        assert not group._directory.exists()
+
+
+async def test_a_user_may_have_so_many_tasks_more_than_there_are(place: Ground):
+    commands = place.commands(Limits(processes=1000))
+    exit_, said = await place.run(commands, "ulimit -u")
+    assert exit_.code == 0
+    assert 4000 < int(said) < 40_000
+    commands.close()
+
+
 async def test_a_file_that_grows_too_large_is_cut(place: Ground):
     commands = place.commands(Limits(file_bytes=1_000_000))
     exit_, _ = await place.run(commands, "exec head -c 3000000 /dev/zero > big")
@@ -274,6 +344,7 @@ from pathlib import Path
 from bursar.guard.commands import Commands
 from bursar.guard.sandbox.policy import Policy
 from bursar.guard.sandbox.sandbox import Sandbox
+from bursar.guard.zygote.limits import tasks_of
 async def main():
     commands = Commands(sandbox=Sandbox(Policy(Path({str(place.store)!r}), (Path({str(place.work)!r}),))))
     argv = ["/bin/bash", "-c", "setsid sleep {marker} & nohup sleep {marker} & sleep {marker}"]

@@ -323,3 +323,14 @@ async def test_a_file_grows_no_further_than_its_limit(workers, told):
     with pytest.raises(BursarError, match="worker_failed"):
         await workers.call("hostile.jobs:fill_disk", {"path": str(told)}, writes=[told])
     assert told.stat().st_size == 1 << 30
+
+
+@pytest.mark.anyio
+async def test_workers_that_do_not_start_are_not_blamed_on_the_content(monkeypatch):
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    async with Workers(packages=("hostile",)) as broken:
+        with pytest.raises(BursarError) as caught:
+            await broken.call("hostile.jobs:pid", {})
+    assert caught.value.code == "worker_failed"
+    assert "content" not in caught.value.fix
+    assert "Install" in caught.value.fix

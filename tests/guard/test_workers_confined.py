@@ -18,8 +18,7 @@ import anyio
 import pytest
 from bursar.artifacts import Store
 from bursar.errors import BursarError
-from bursar.guard import _calls
-from bursar.guard.workers import Workers
+from bursar.guard.workers import Workers, calls
 from bursar.guard.zygote import seccomp
 
 pytestmark = [
@@ -303,7 +302,7 @@ def test_without_the_kernels_means_workers_run_and_say_so(without, socket_is):
 
 @pytest.mark.parametrize(("machine", "numbers"), [("x86_64", (59, 41, 101)), ("aarch64", (221, 198, 117))])
 def test_the_filter_is_made_for_either_machine(machine, numbers):
-    code = _calls.program(machine=machine, pid=1)
+    code = calls.program(machine=machine, pid=1)
     compared = {value for kind, _, _, value in struct.iter_unpack("=HBBI", code) if kind == 0x15}
     assert {*numbers} <= compared
     assert seccomp.program(network=False, unix_sockets=False, machine=machine)
@@ -311,7 +310,7 @@ def test_the_filter_is_made_for_either_machine(machine, numbers):
 
 def test_a_machine_whose_calls_are_unknown_has_no_filter():
     with pytest.raises(OSError, match="no filter"):
-        _calls.program(machine="riscv64")
+        calls.program(machine="riscv64")
 
 
 async def test_a_signal_to_itself_is_its_own_affair(workers):

@@ -8,8 +8,8 @@ from pathlib import Path
 import anyio
 import pytest
 from bursar.errors import BursarError
-from bursar.guard._pool import Pool
 from bursar.guard.workers import Workers
+from bursar.guard.workers.pool import Pool
 
 pytestmark = pytest.mark.anyio
 

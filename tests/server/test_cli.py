@@ -85,6 +85,7 @@ def test_an_environment_variable_sets_what_no_option_sets(options, tmp_path):
 def test_an_old_session_goes_with_a_later_call(options, tmp_path):
     assert bursar("call", "terminal", "command=echo old", *options)[0] == 0
     (session,) = [entry for entry in (tmp_path / "data" / "bursar").iterdir() if entry.is_dir()]
+    (session / "lock").write_text("1")
     for path in (*session.iterdir(), session):
         os.utime(path, (1, 1))
     (tmp_path / "data" / "bursar" / ".swept").unlink()

@@ -67,6 +67,11 @@ def test_a_reference_names_its_session_and_so_does_the_path_of_a_reply(open_serv
     assert read["preview"].startswith("the note")
 
 
+def test_a_pdf_that_is_kept_is_named_by_its_reference_too(open_server):
+    reply = open_server.user().done("write_pdf", content="# Title")
+    assert reply["path"] == f"artifact://{reply['artifact']}"
+
+
 def test_a_handshake_client_may_name_another_of_its_sessions(open_server):
     user = open_server.user().handshake()
     own = user.done("directory_tree")

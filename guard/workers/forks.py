@@ -12,8 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ._worker_wire import BEGUN, ENDING, HEADER, NOT_FORKED
-from .environment import bytecode_environment, helper_environment
+from ..environment import bytecode_environment, helper_environment
+from .wire import BEGUN, ENDING, HEADER, NOT_FORKED
 from .worker import MAX_REPLY_BYTES
 from .workers import ENVIRONMENT, EndedError, read_answer, shutting_down
 
@@ -154,7 +154,7 @@ class Forks:
             answer = await self._asked(zygote, module, request)
             if answer is not None:
                 return answer
-        raise EndedError("could not be started")
+        raise EndedError("could not be started", "Install bursar anew; `bursar doctor` tells whether it works")
 
     async def _asked(self, zygote: _Zygote, module: str, request: bytes) -> dict[str, Any] | None:
         """Return the answer; None when the zygote went away before the work began."""
@@ -165,7 +165,7 @@ class Forks:
                 try:
                     number = zygote.fork(module, theirs)
                 except BlockingIOError:
-                    raise EndedError("could not be started in time") from None
+                    raise EndedError("could not be started in time", "Try again in a moment") from None
                 except OSError:
                     zygote.close()
                     return None
@@ -178,6 +178,8 @@ class Forks:
                 zygote.end(number)
         if status == _GONE and not has_begun:
             return None
+        if status == NOT_FORKED:
+            raise EndedError("could not be started", "Make room: the system has no process or memory for it")
         raise EndedError(_epitaph(status))
 
     def _running(self) -> _Zygote:
@@ -236,7 +238,7 @@ def _start(orders: socket.socket, packages: Sequence[str], hidden: Sequence[Path
     told = (json.dumps(list(packages)), json.dumps([str(path) for path in hidden]))
     return subprocess.Popen(
         # -P: the working directory belongs to the user's project and must not be imported from.
-        [sys.executable, "-P", "-m", "bursar.guard._worker_zygote", str(orders.fileno()), str(os.getpid()), *told],
+        [sys.executable, "-P", "-m", "bursar.guard.workers.zygote", str(orders.fileno()), str(os.getpid()), *told],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -251,6 +253,4 @@ def _epitaph(status: int | None) -> str:
     """Say how a worker ended, in a few words."""
     if status is None or status == _GONE:
         return "was stopped"
-    if status == NOT_FORKED:
-        return "could not be started"
     return f"was ended by signal {-status}" if status < 0 else f"ended with status {status}"

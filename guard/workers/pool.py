@@ -12,7 +12,7 @@ from typing import IO, Any, cast
 import anyio
 import anyio.to_thread
 
-from .environment import bytecode_environment, helper_environment
+from ..environment import bytecode_environment, helper_environment
 from .worker import MAX_REPLY_BYTES
 from .workers import ENVIRONMENT, EndedError, read_answer, shutting_down
 
@@ -31,7 +31,7 @@ class Pool:
 
     async def warm(self, module: str) -> None:
         """Load a module into one of the processes."""
-        wanted = {"call": "bursar.guard.worker:prepare", "args": {"modules": [module]}}
+        wanted = {"call": "bursar.guard.workers.worker:prepare", "args": {"modules": [module]}}
         await self.ask(module, framed(json.dumps(wanted).encode()))
 
     async def ask(self, module: str, request: bytes) -> dict[str, Any]:
@@ -146,7 +146,7 @@ def framed(body: bytes) -> bytes:
 def _start(packages: Sequence[str]) -> _Process:
     popen = subprocess.Popen(
         # -P: the working directory belongs to the user's project and must not be imported from.
-        [sys.executable, "-P", "-m", "bursar.guard.worker", "bursar", *packages],
+        [sys.executable, "-P", "-m", "bursar.guard.workers.worker", "bursar", *packages],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

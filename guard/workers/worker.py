@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any, BinaryIO, cast
 
-from ..errors import BursarError
+from ...errors import BursarError
 
 MAX_REPLY_BYTES = 4 << 20
 _prepared: set[str] = set()

@@ -14,7 +14,7 @@ from typing import Any, Protocol, Self, cast
 import anyio
 import anyio.to_thread
 
-from ..errors import BursarError
+from ...errors import BursarError
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 """What JSON can say."""
@@ -26,7 +26,8 @@ ENVIRONMENT = (
 """What of the server's environment its workers get, besides what any process needs to be loaded."""
 
 _NAME = re.compile(r"(?P<package>[a-z][a-z0-9_]*)(\.[a-z_][a-z0-9_]*)+:[a-z][a-z0-9_]*", re.ASCII)
-_TRIAL = "bursar.guard._trial:attack"
+_TRIAL = "bursar.guard.workers.attacks:attack"
+_DAMAGED = "The content is probably damaged or hostile; it is kept as received"
 _MAX_REQUEST_BYTES = 1 << 20
 _PARSED_HERE_BYTES = 64 * 1024
 """A longer answer is parsed in a thread: the event loop has other calls to serve."""
@@ -59,7 +60,11 @@ class Confinement:
 
 
 class EndedError(Exception):
-    """A process ended without an answer; says how."""
+    """A process ended without an answer; says how, and what to do about it."""
+
+    def __init__(self, how: str, fix: str = _DAMAGED) -> None:
+        super().__init__(how)
+        self.fix = fix
 
 
 class _Processes(Protocol):
@@ -196,7 +201,7 @@ class Workers:
             raise BursarError(
                 "worker_failed",
                 f"the process for {_work(function)} {ended}",
-                "The content is probably damaged or hostile; it is kept as received",
+                ended.fix,
             ) from None
         if scope.cancelled_caught:
             raise BursarError(
@@ -232,10 +237,10 @@ def shutting_down() -> BursarError:
 
 def _processes(packages: Sequence[str], size: int, hidden: Sequence[Path]) -> _Processes:
     if sys.platform == "win32":
-        from ._pool import Pool
+        from .pool import Pool
 
         return Pool(packages, size)
-    from ._forks import Forks
+    from .forks import Forks
 
     return Forks(packages, hidden)
 

@@ -8,9 +8,10 @@ from collections.abc import Iterator, Sequence
 if sys.platform == "win32":
     raise ImportError("these walls are made of what Linux has")
 
-from ._calls import program
-from .zygote import seccomp
-from .zygote.walls import Walls, raise_walls
+from ..zygote import seccomp
+from ..zygote.walls import Walls, raise_walls
+from ..zygote.within import is_within
+from .calls import program
 
 _SYSTEM = (
     "/lib",
@@ -77,7 +78,7 @@ def python_places() -> list[str]:
         real = os.path.realpath(place)
         if os.path.exists(real) and real != "/" and os.path.commonpath([real, home]) != real:  # noqa: PTH110
             found[real] = None
-    return [place for place in found if not any(_lies_in(place, other) for other in found)]
+    return [place for place in found if not any(place != other and is_within(place, other) for other in found)]
 
 
 def _named() -> Iterator[str]:
@@ -89,7 +90,3 @@ def _named() -> Iterator[str]:
     for module in list(sys.modules.values()):
         # Packages that are looked for elsewhere, as those of a project under development are.
         yield from getattr(module, "__path__", ())
-
-
-def _lies_in(place: str, other: str) -> bool:
-    return place != other and place.startswith(other + "/")

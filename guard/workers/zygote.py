@@ -19,11 +19,12 @@ from collections.abc import Sequence
 if sys.platform == "win32":
     raise ImportError("Windows cannot fork")
 
+from ..zygote.command import IGNORED
+from ..zygote.limits import lower
+from ..zygote.processes import Bell, adopt_orphans, below, below_directly, name_process, send_signal
 from . import worker
-from ._confined import confine, python_places
-from ._worker_wire import BEGUN, ENDING, HEADER, NOT_FORKED
-from .zygote.command import IGNORED
-from .zygote.processes import Bell, adopt_orphans, below, below_directly, name_process, send_signal
+from .confined import confine, python_places
+from .wire import BEGUN, ENDING, HEADER, NOT_FORKED
 
 FILES_AND_CALLS, CALLS = "files and calls", "calls"
 _MEANS = (FILES_AND_CALLS, CALLS) if sys.platform == "linux" else ()
@@ -200,23 +201,21 @@ class Zygote:
 
 def _limit(cpu_s: float, memory_bytes: int) -> None:
     """Bound processor time (a backstop behind the server's deadline), address space and files, for ever."""
-    _lower(resource.RLIMIT_CPU, int(cpu_s) + 2)
-    _lower(resource.RLIMIT_AS, memory_bytes)
-    _lower(resource.RLIMIT_FSIZE, _FILE_BYTES)
-    _lower(resource.RLIMIT_NOFILE, _OPEN_FILES)
-    _lower(resource.RLIMIT_CORE, 0)
+    bounds = {
+        resource.RLIMIT_CPU: int(cpu_s) + 2,
+        resource.RLIMIT_AS: memory_bytes,
+        resource.RLIMIT_FSIZE: _FILE_BYTES,
+        resource.RLIMIT_NOFILE: _OPEN_FILES,
+        resource.RLIMIT_CORE: 0,
+    }
+    for bound in bounds.items():
+        # macOS refuses an address space below what is mapped already; the deadline still holds.
+        with contextlib.suppress(OSError, ValueError):
+            lower([bound])
     if sys.platform == "linux":
         # The kernel should end a worker before it ends the server.
         with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "wb", buffering=0) as score:  # noqa: PTH123
             score.write(b"500")
-
-
-def _lower(what: int, wanted: int) -> None:
-    _, most = resource.getrlimit(what)
-    bound = wanted if most == resource.RLIM_INFINITY else min(wanted, most)
-    # macOS refuses an address space below what is mapped already; the deadline still holds.
-    with contextlib.suppress(OSError, ValueError):
-        resource.setrlimit(what, (bound, bound))
 
 
 def _die_with(zygote: int) -> None:

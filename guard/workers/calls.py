@@ -2,14 +2,13 @@
 
 import errno
 import os
-import platform
-import struct
 import sys
+
+from ..zygote.seccomp import ARGS, JEQ, JSET, LOAD, allow, assembled, beginning, refusals, refuse
 
 if sys.platform == "win32":
     raise ImportError("seccomp is a thing of Linux")
 
-# (number on x86-64, on arm64; None where there is no such call)
 _NEVER = {
     # programs and processes
     "execve": (59, 221),
@@ -99,13 +98,6 @@ _CLONE, _PRCTL, _KILL, _TGKILL = (56, 220), (157, 167), (62, 129), (234, 131)
 _CLONE_THREAD = 0x00010000
 _PR_SET_PDEATHSIG = 1
 
-_ARCHITECTURES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
-_NR, _ARCH, _ARGS = 0, 4, 16
-_LOAD, _JEQ, _JSET, _RET = 0x20, 0x15, 0x45, 0x06
-_ALLOW, _REFUSE, _END = 0x7FFF0000, 0x00050000 | errno.EPERM, 0x80000000
-
-_Instruction = tuple[int, int, int, int]
-
 
 def program(*, machine: str = "", pid: int = 0) -> bytes:
     """Build the filter. It stands behind the general one, which refuses other ways in to the same calls.
@@ -117,27 +109,15 @@ def program(*, machine: str = "", pid: int = 0) -> bytes:
     Raises:
         OSError: the machine's system calls are not known (ENOSYS).
     """
-    machine = machine or platform.machine()
-    if machine not in _ARCHITECTURES:
-        raise OSError(errno.ENOSYS, f"no filter of system calls is known for {machine}")
-    column, architecture = _ARCHITECTURES[machine]
+    column, code = beginning(machine)
+    code += refusals(_NEVER, column, errno.EPERM)
     pid = pid or os.getpid()
-    code: list[_Instruction] = [(_LOAD, 0, 0, _ARCH), (_JEQ, 1, 0, architecture), _return(_END), (_LOAD, 0, 0, _NR)]
-    for numbers in _NEVER.values():
-        number = numbers[column]
-        if number is not None:
-            code += [(_JEQ, 0, 1, number), _return(_REFUSE)]
     for numbers, judged in (
-        (_CLONE, (_JSET, 1, 0, _CLONE_THREAD)),
-        (_KILL, (_JEQ, 1, 0, pid)),
-        (_TGKILL, (_JEQ, 1, 0, pid)),
+        (_CLONE, (JSET, 1, 0, _CLONE_THREAD)),
+        (_KILL, (JEQ, 1, 0, pid)),
+        (_TGKILL, (JEQ, 1, 0, pid)),
     ):
-        code += [(_JEQ, 0, 4, numbers[column]), (_LOAD, 0, 0, _ARGS), judged, _return(_REFUSE), _return(_ALLOW)]
+        code += [(JEQ, 0, 4, numbers[column]), (LOAD, 0, 0, ARGS), judged, refuse(errno.EPERM), allow()]
     # The other way round: one thing only is refused.
-    code += [(_JEQ, 0, 3, _PRCTL[column]), (_LOAD, 0, 0, _ARGS), (_JEQ, 0, 1, _PR_SET_PDEATHSIG), _return(_REFUSE)]
-    code.append(_return(_ALLOW))
-    return b"".join(struct.pack("=HBBI", *instruction) for instruction in code)
-
-
-def _return(value: int) -> _Instruction:
-    return _RET, 0, 0, value
+    code += [(JEQ, 0, 3, _PRCTL[column]), (LOAD, 0, 0, ARGS), (JEQ, 0, 1, _PR_SET_PDEATHSIG), refuse(errno.EPERM)]
+    return assembled([*code, allow()])
