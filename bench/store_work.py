@@ -14,6 +14,9 @@ from bursar.artifacts.search import Query, grep
 from bursar.budget import notable
 from bursar.errors import BursarError
 
+LOADED = (follow, notable, retention, shutil.rmtree)
+"""What the store would load as it goes; see `load`."""
+
 OWNERS = ("one", "other")
 LIMITS = Limits(idle_s=4, total_bytes=120 << 20, session_bytes=24 << 20, settle_s=0)
 SIZES = [0, 1, 100, 100, 1000, 5000, 5000, 30_000, 70_000, 70_000, 400_000, 1_500_000]
@@ -43,7 +46,6 @@ def judge(artifact):
 
 def load(place):
     """Load what the store would load as it goes: Python's own files are not what fails here."""
-    assert follow and notable and retention and shutil.rmtree
     session = Store(place / "loading").create("loading")
     with session.writer(tool="t", did="1 1000") as writer:
         writer.write(content_of("1 1000"))

@@ -10,6 +10,7 @@ from typing import Any
 if sys.platform == "win32":
     raise ImportError("Windows has job objects instead")
 
+from .limits import tasks_of
 from .processes import below
 
 OFTEN_S, SELDOM_S = 0.05, 0.5
@@ -17,9 +18,6 @@ OFTEN_S, SELDOM_S = 0.05, 0.5
 
 SHARE, SHARE_IN_HASTE = 0.04, 0.4
 """Of a processor, for looking at what a command with many processes uses; the second while it forks or grows."""
-
-THREADS_PER_PROCESS = 16
-"""A command may have so many threads for each process it may have."""
 
 _FORKS = 8
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
@@ -69,7 +67,7 @@ class Watch:
         forked, self._last_pid = last - self._last_pid, last
         self._bytes = used_bytes
         calm = abs(forked) < _FORKS and used_bytes < max(1.2 * before, self._memory_bytes / 8)
-        if self._processes and (len(pids) > self._processes or tasks > THREADS_PER_PROCESS * self._processes):
+        if self._processes and (len(pids) > self._processes or tasks > tasks_of(self._processes)):
             return "process limit", calm
         if self._memory_bytes and used_bytes > self._memory_bytes and _shared_out(pids) > self._memory_bytes:
             return "memory limit", calm
