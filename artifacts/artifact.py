@@ -213,8 +213,10 @@ class Artifact:
         descriptor = self._opener(source.path)
         try:
             _check_source(source, os.fstat(descriptor))
-        except BaseException:
+        except BaseException as error:
             os.close(descriptor)
+            if isinstance(error, OSError):
+                raise refusals.unreadable(source.path, error) from error
             raise
         return descriptor
 

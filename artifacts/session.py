@@ -201,6 +201,8 @@ class Session:
         try:
             # Nothing is hashed here: a content of gigabytes that was touched counts as another one.
             return self.view(record) if _is_untouched(record, os.fstat(descriptor)) else None
+        except OSError:
+            return None
         finally:
             os.close(descriptor)
 

@@ -42,8 +42,15 @@ class Spool:
 
     @property
     def size(self) -> int:
-        """How many bytes it holds now, whoever wrote them."""
-        return os.fstat(self._opened()).st_size
+        """How many bytes it holds now, whoever wrote them.
+
+        Raises:
+            BursarError: store_failed.
+        """
+        try:
+            return os.fstat(self._opened()).st_size
+        except OSError as error:
+            raise refusals.from_os(error, self._what) from error
 
     def write(self, data: bytes) -> None:
         """Append.

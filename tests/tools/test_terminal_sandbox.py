@@ -142,7 +142,7 @@ def test_everyday_work_goes_on_as_ever(bench: Bench, use: str):
 @pytest.mark.parametrize("program", ["pip", "npm", "node"])
 def test_what_keeps_caches_works_where_the_home_cannot_be_written(bench: Bench, program: str):
     commands = {
-        "pip": "python3 -m pip cache dir",
+        "pip": "python3 -m venv environment && environment/bin/python -m pip cache dir",
         "npm": "command -v npm > /dev/null && { npm --version && npm config get cache; } || echo '/.cache/npm'",
         "node": "command -v node > /dev/null && node -e 'console.log(\"/.cache\")' || echo /.cache",
     }
