@@ -192,7 +192,11 @@ class Stress:
         """Have calls of a worker fail for a while."""
         if self.tracer is not None:
             self.tracer.send_signal(signal.SIGINT)
-            self.tracer.wait()
+            try:
+                self.tracer.wait(1)
+            except subprocess.TimeoutExpired:  # it waits for the worker, who waits for somebody to listen
+                self.tracer.kill()
+                self.tracer.wait()
             self.injected += Path(self.place / "trace").read_text().count("INJECTED")
             self.tracer = None
         elif self.given.strace:

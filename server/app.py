@@ -53,7 +53,9 @@ def build(dispatcher: Dispatcher, listed: anyio.Event) -> Server[Any]:
         version=__version__,
         title="Bursar",
         description="Tools that never flood a model's context",
-        instructions=instructions(dispatcher.commands.known_isolation, dispatcher.tools),
+        instructions=instructions(
+            dispatcher.commands.known_isolation, dispatcher.tools, network=dispatcher.settings.terminal_net == "on"
+        ),
         on_list_tools=list_tools,
         on_call_tool=call_tool,
         get_tool_input_schema=schemas.get,

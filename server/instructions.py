@@ -12,19 +12,24 @@ INSTRUCTIONS = (
 )
 
 _SAID = {
-    "kernel": "Commands are sandboxed (isolation: kernel): they write only in the roots and $TMPDIR.",
+    "kernel": "Commands are sandboxed (isolation: kernel): they write only in the roots and in a private $TMPDIR",
     "off": "The terminal is off (isolation: off): commands cannot be kept in on this machine.",
     "unsafe": "Commands are not sandboxed (isolation: unsafe).",
 }
 
 
-def instructions(isolation: Isolation | None, offered: Collection[str]) -> str:
+def instructions(isolation: Isolation | None, offered: Collection[str], *, network: bool = True) -> str:
     """Return what is told.
 
     Args:
         isolation: how well commands are kept in; None while that is not known.
         offered: names of the tools.
+        network: whether sandboxed commands have one.
     """
     if isolation is None or "terminal" not in offered:
         return INSTRUCTIONS
-    return f"{INSTRUCTIONS} {_SAID[isolation.level]}"
+    said = _SAID[isolation.level]
+    if isolation.level == "kernel":
+        said += ", which is /tmp" if "bubblewrap" in isolation.means else ""
+        said += "." if network else ", and have no network."
+    return f"{INSTRUCTIONS} {said}"

@@ -27,7 +27,10 @@ _FIXES = {
 
 _REFUSED = re.compile(rb"(?i)permission denied|read-only file system|operation not permitted|\b(EACCES|EPERM|EROFS)\b")
 _REFUSED_WITHIN_BYTES = 8192
-_WALLS = "perhaps the sandbox refused it: commands write only in the roots and $TMPDIR, and open no local sockets"
+_WALLS = (
+    "perhaps the sandbox refused it: commands write only in the roots and $TMPDIR, open no local sockets, and have "
+    "no network under --terminal-net=off"
+)
 
 _FILE_SIZE_CODE = 128 + 25
 """What a shell returns for a program that SIGXFSZ ended."""

@@ -27,13 +27,15 @@ class Removal:
     callers: HttpCallers
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer 204, or 404 for every handle that is not one of the caller's."""
+        """Answer 204, 404 for every handle that is not one of the caller's, or 400 if none was given."""
         await (await self._answer(Request(scope, receive)))(scope, receive, send)
 
     async def _answer(self, request: Request) -> Response:
         if request.method != "DELETE":
             return Response(status_code=405, headers={"allow": "DELETE"})
-        handle = request.headers.get(HEADER, "").strip()
+        if HEADER not in request.headers:
+            return PlainTextResponse(f"name the session in the header {HEADER}\n", 400)
+        handle = request.headers[HEADER].strip()
         owner = principal_of(request.scope) or ANYBODY
         try:
             async with EvenRefusals():

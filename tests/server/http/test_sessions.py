@@ -239,6 +239,7 @@ def test_a_session_is_deleted_by_its_owner_and_nobody_else(two):
 
     answers = [delete(thief, handle), delete(thief, GUESSED), delete(thief, "x"), delete(thief, "")]
     assert {(answer.status_code, answer.text) for answer in answers} == {(404, answers[0].text)}
+    assert thief.http.delete(f"{running.base}/session").status_code == 400
     assert httpx2.delete(f"{running.base}/session", headers={"bursar-session": handle}).status_code == 401
     assert owner.done("read_artifact", artifact=reply["artifact"])["preview"].startswith(SECRET)
     assert delete(owner, handle).status_code == 204
