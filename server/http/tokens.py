@@ -138,7 +138,9 @@ def _check(place: Path, found: os.stat_result) -> None:
         raise BursarError("unsafe_tokens", f"{place} belongs to another user", "Make it yours: chown")
     if found.st_mode & 0o022:
         mode = stat.S_IMODE(found.st_mode)
-        raise BursarError("unsafe_tokens", f"others may write {place}, whose mode is {mode:04o}", "Use chmod go-w on it")
+        raise BursarError(
+            "unsafe_tokens", f"others may write {place}, whose mode is {mode:04o}", "Use chmod go-w on it"
+        )
 
 
 def _state(found: os.stat_result) -> tuple[int, ...]:
