@@ -195,7 +195,7 @@ async def test_temporary_files_are_private_to_a_session_and_go_with_the_server(p
     assert again == "mine\n2\n"
     _, others = await place.run(
         commands,
-        f"exec 2>/dev/null; ls -d $TMPDIR/deep $TMPDIR/link; find {place.store} /tmp -name {note} -exec cat {{}} +; true",
+        f"exec 2>/dev/null; cd $TMPDIR; ls -d deep link; find {place.store} /tmp -name {note} -exec cat {{}} +; true",
         session=place.other,
     )
     assert others == ""
