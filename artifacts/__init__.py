@@ -3,15 +3,17 @@
 from .artifact import Artifact
 from .limits import Limits
 from .records import Source
-from .session import HANDLE_PREFIX, Session, source_of
+from .reference import SCHEME, Reference
+from .session import Session, source_of
 from .spool import Spool
 from .store import Store, handle_from
 from .writer import Writer
 
 __all__ = [
-    "HANDLE_PREFIX",
+    "SCHEME",
     "Artifact",
     "Limits",
+    "Reference",
     "Session",
     "Source",
     "Spool",

@@ -194,7 +194,9 @@ class _Ripgrep:
     @contextmanager
     def _output(self, *options: str) -> Generator[IO[bytes]]:
         """Run ripgrep on the range; one that ends before the file does, or soon may, is fed through a pipe."""
-        is_fed = self._content.may_grow or self._end < os.fstat(self._content.descriptor).st_size
+        is_whole = self._end >= os.fstat(self._content.descriptor).st_size and not self._content.may_grow
+        # What may not be shown must not be found either: matches would tell it letter by letter.
+        is_fed = self._content.is_redacted or not is_whole
         self._fed = self._start if is_fed else None
         os.lseek(self._content.descriptor, self._start, os.SEEK_SET)
         process = subprocess.Popen(

@@ -14,6 +14,7 @@ from .folder import ABSENT, read_at
 from .index import LineIndex, Progress
 from .limits import Redaction
 from .records import Fact, Record, Source, State
+from .reference import Reference
 
 if TYPE_CHECKING:
     from ..budget.notable import Notables
@@ -73,7 +74,12 @@ class Artifact:
     @property
     def ref(self) -> str:
         """Its self-contained name, `<handle>/a7`: readable wherever the handle is accepted."""
-        return f"{self._home.handle}/{self.record.id}"
+        return str(self._reference)
+
+    @property
+    def uri(self) -> str:
+        """Its address as a resource."""
+        return self._reference.uri
 
     @property
     def path(self) -> str:
@@ -147,6 +153,10 @@ class Artifact:
     def is_reference(self) -> bool:
         """Whether the content is not stored but read from its source."""
         return not self.record.content
+
+    @property
+    def _reference(self) -> Reference:
+        return Reference(self._home.handle, self.record.id)
 
     def read(self, offset: int, length: int) -> bytes:
         """Return up to `length` bytes from `offset`; fewer only at the end.
@@ -225,14 +235,16 @@ class Opened:
     """A content held open, cut off at the size that its artifact has; without its credentials if that is asked for.
 
     Attributes:
-        descriptor: open for reading.
+        descriptor: open for reading the bytes that are stored.
         may_grow: the file may be longer by now, or soon.
+        is_redacted: `read` gives other bytes than the descriptor.
     """
 
     def __init__(self, size: int, descriptor: int, *, may_grow: bool, redacts: bool = False) -> None:
         self._size = size
         self.descriptor = descriptor
         self.may_grow = may_grow
+        self.is_redacted = redacts
         self._redacted = _redacted(Opened(size, descriptor, may_grow=may_grow)) if redacts else None
 
     @property

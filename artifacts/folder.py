@@ -4,7 +4,6 @@ import errno
 import os
 import stat
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -23,6 +22,13 @@ _AT_ONCE: int = getattr(os, "O_NONBLOCK", 0)
 _DIRECTORY: int = getattr(os, "O_DIRECTORY", 0)
 _BY_DESCRIPTOR = bool(_DIRECTORY) and os.open in os.supports_dir_fd
 _NAMELESS: int = getattr(os, "O_TMPFILE", 0)
+
+_SAYS_NOTHING = {
+    getattr(errno, name)
+    for name in ("ENOSPC", "EDQUOT", "EIO", "EROFS", "EMFILE", "ENFILE", "ENOMEM", "ESTALE")
+    if hasattr(errno, name)
+}
+"""Numbers of errors that say nothing about what a file system can do."""
 
 READ = os.O_RDONLY | _FLAGS | _AT_ONCE
 CREATE = os.O_RDWR | os.O_CREAT | os.O_EXCL | _FLAGS
@@ -122,18 +128,42 @@ class Folder:
 
     def nameless(self) -> int | None:
         """Open a file that vanishes with its descriptor unless it is given a name; None where that is impossible."""
-        if not _names_can_be_given():
-            return None
-        try:
-            descriptor = os.open(".", os.O_RDWR | _NAMELESS | APPEND | _FLAGS, 0o600, dir_fd=self._descriptor)
-        except (IsADirectoryError, FileNotFoundError, NotImplementedError):
-            return None
-        except OSError as error:
-            if error.errno in _UNSUPPORTED:
-                return None
-            raise
+        return self._nameless() if self._can_name() else None
+
+    def _nameless(self) -> int:
+        descriptor = os.open(".", os.O_RDWR | _NAMELESS | APPEND | _FLAGS, 0o600, dir_fd=self._descriptor)
         _make_private(descriptor)
         return descriptor
+
+    def _can_name(self) -> bool:
+        """Tell whether a nameless file that is given a name is there afterwards; tried once for each file system.
+
+        There are some that say so, and keep nothing.
+        """
+        if not _NAMELESS or self._descriptor is None:
+            return False
+        device = os.fstat(self._descriptor).st_dev
+        known = _can_name.get(device)
+        if known is None:
+            known = _can_name[device] = self._has_named()
+        return known
+
+    def _has_named(self) -> bool:
+        name, sample = TEMPORARY + os.urandom(9).hex(), os.urandom(16)
+        try:
+            descriptor = self._nameless()
+            try:
+                write(descriptor, sample)
+                self.name(descriptor, name)
+            finally:
+                os.close(descriptor)
+            return self.contents(name) == sample
+        except OSError as error:
+            if error.errno in _SAYS_NOTHING or self.is_gone():
+                raise
+            return False
+        finally:
+            self.remove(name)
 
     def name(self, descriptor: int, name: str) -> None:
         """Give a nameless file its name, which nobody may have."""
@@ -208,24 +238,6 @@ class Folder:
         finally:
             os.close(own)
 
-    def stamp(self, name: str) -> None:
-        """Write the time into a file, which sets its time of modification too.
-
-        A command that can neither read nor write a file may still set its times, and so make it look old.
-        """
-        descriptor = self.open(name, os.O_WRONLY)
-        try:
-            os.write(descriptor, f"{time.time():014.3f}\n".encode())
-        finally:
-            os.close(descriptor)
-
-    def stamped(self, name: str) -> float:
-        """Return the time that was written into a file last; 0 if there is none."""
-        try:
-            return float(self.contents(name))
-        except (OSError, ValueError):
-            return 0.0
-
     def sync(self) -> None:
         """Wait until the names in it are on the disk."""
         if self._descriptor is not None:
@@ -276,7 +288,6 @@ def read_at(descriptor: int, offset: int, length: int) -> bytes:
 
 
 if sys.platform == "win32":
-    _UNSUPPORTED: set[int] = set()
 
     def _pread(descriptor: int, length: int, offset: int) -> bytes:
         os.lseek(descriptor, offset, os.SEEK_SET)
@@ -296,7 +307,6 @@ if sys.platform == "win32":
         return False
 
 else:
-    _UNSUPPORTED = {errno.EOPNOTSUPP, errno.EINVAL}
     _pread = os.pread
 
     def _make_private(descriptor: int) -> None:
@@ -351,10 +361,5 @@ def _refused(path: Path, why: str) -> BursarError:
     )
 
 
-_can_name: list[bool] = []
-
-
-def _names_can_be_given() -> bool:
-    if not _can_name:
-        _can_name.append(bool(_NAMELESS) and _BY_DESCRIPTOR and Path("/proc/self/fd").is_dir())
-    return _can_name[0]
+_can_name: dict[int, bool] = {}
+"""What was tried, by device."""

@@ -77,14 +77,6 @@ class Ledger:
         self._keep(entered)
         return entered
 
-    def begin_anew(self, folder: Folder) -> None:
-        """Go on in another directory, without what was stored so far; its ids are not given out again."""
-        with self._lock:
-            self.folder = folder
-            self._settled.clear()
-            self._by_content.clear()
-            self._by_source.clear()
-
     def amend(self, record: Record) -> Record:
         """Put a record in the place of the one with its id; return it as it is on the disk.
 
@@ -147,6 +139,13 @@ class Ledger:
             with suppress(OSError):
                 total += entry.stat(follow_symlinks=False).st_size if entry.name not in but else 0
         return total
+
+    def survey(self) -> None:
+        """Look at what earlier processes stored, so that nothing after takes time that grows with it."""
+        self._look()
+        with self._lock, suppress(OSError):
+            if self._last < 0:
+                self._last = self._highest()
 
     def with_content(self, sha256: str, size: int) -> Record | None:
         """Return the first whole artifact with a content, as far as this process knows."""

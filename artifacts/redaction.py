@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from ..budget.notable import Notables
 
 _HEAD_BYTES = 8 << 10
-"""A content with a NUL here is binary: a picture whose bytes were changed would be a broken one."""
+"""What has a NUL here and begins as a known format is binary: a picture whose bytes were changed would be a broken one.
+A log with a NUL in it is none."""
 
 
 class _File:
@@ -35,10 +36,12 @@ def in_place(descriptor: int, size: int) -> bool:
     Raises:
         OSError: the file cannot be written.
     """
+    from ..budget.formats import recognise
     from ..budget.redact import Redacted
 
     original = _File(descriptor, size)
-    if b"\0" in original.read(0, _HEAD_BYTES):
+    head = original.read(0, _HEAD_BYTES)
+    if b"\0" in head and recognise(head):
         return False
     redacted = Redacted(original)
     waiting: tuple[int, bytes] | None = None

@@ -62,8 +62,14 @@ def quota(limit_bytes: int) -> BursarError:
     )
 
 
-def from_os(error: OSError, doing: str) -> BursarError:
-    """Tell a failure of the disk: whether it is full, and what could not be done."""
+def from_os(error: OSError, doing: str, *, in_session: bool = True) -> BursarError:
+    """Tell a failure of the disk: whether it is full, the session was deleted, or what else could not be done.
+
+    Args:
+        error: as the system told it.
+        doing: what was to be stored.
+        in_session: it was to be in a session's directory: if that is missing, the session is.
+    """
     reason = error.strerror or type(error).__name__
     if error.errno in FULL:
         return BursarError(
@@ -71,8 +77,7 @@ def from_os(error: OSError, doing: str) -> BursarError:
             f"no room to store {doing} ({reason})",
             "Free some space on the disk of the data directory; what was stored before is untouched",
         )
-    if error.errno == errno.ENOENT:
-        fix = "Call again: a session's directory that was deleted is made anew, empty"
-    else:
-        fix = "Check that the data directory exists and can be written"
+    if in_session and error.errno == errno.ENOENT:
+        return unknown_session()
+    fix = "Check that the data directory exists and can be written"
     return BursarError("store_failed", f"could not store {doing} ({reason})", fix)

@@ -4,7 +4,6 @@ import errno
 import os
 import re
 import stat
-import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -13,36 +12,38 @@ from pathlib import Path
 from typing import Protocol
 
 from ..errors import BursarError
-from . import index, locks, records, refusals
+from . import index, locks, records, refusals, usage
 from .artifact import Artifact, Opener
-from .folder import Folder, read_at
+from .folder import CREATE, Folder, read_at
 from .index import BLOCK, INDEX_MAX_BYTES, LineIndex
 from .ledger import Ledger
 from .limits import Limits, Redaction
+from .ownership import OWNER
 from .records import Fact, Record, Source
+from .reference import Reference
 from .spool import Spool
 from .writer import Writer
 
-HANDLE_PREFIX = "ses_"
 LOCK = "lock"
-OWNER = "owner.json"
 DIRECTORY = re.compile(r"[a-z2-7]{12}", re.ASCII)
 """What a session's directory is called: the beginning of a hash of its handle."""
 
+_STOP = ".stop"
+"""Ends the name of an empty file beside a live artifact: whoever writes it is asked to stop."""
+
 _TOUCH_EVERY_S = 60.0
+_COUNT_EVERY_S = 60.0
+"""Other processes may store something in the same session."""
+
 _INDEXES_MAX = 16
 _NEIGHBOURS_MAX = 4
 
 
 class Shelves(Protocol):
-    """What a session needs of its store; both by handle and owner."""
+    """What a session needs of its store."""
 
     def attach(self, handle: str, owner: str) -> "Session":
-        """Open another session."""
-        ...
-
-    def renew(self, handle: str, owner: str) -> tuple[Folder, int]:
-        """Make the directory of a session anew, and return it with its lock."""
+        """Open another session of an owner."""
         ...
 
 
@@ -58,6 +59,8 @@ class Growing(Protocol):
 class Session:
     """Open while this object is: the store never sweeps it. Made by `Store.create` and `Store.attach` only.
 
+    If it is deleted all the same, everything that it is asked for fails with `unknown_session`.
+
     Attributes:
         handle: the key to it, `ses_` and 22 characters; shown to nobody but its owner.
         owner: whom it belongs to.
@@ -70,14 +73,14 @@ class Session:
         self.owner = owner
         self.ledger = Ledger(folder, fsync=limits.fsync)
         self._folder = folder
-        self._lock: int | None = lock
+        self._locks = [lock]
         self._limits = limits
         self._store = store
-        self._renewing = threading.Lock()
         self._neighbours: dict[str, Session] = {}
         self._indexes: dict[str, LineIndex] = {}
         self._checked: set[tuple[str, int, int, int]] = set()
         self._used: int | None = None
+        self._counted = 0.0
         self.growing: dict[Growing, str] = {}
         self._touched = time.monotonic()
         self._close: Callable[[int], None] = os.close
@@ -86,6 +89,32 @@ class Session:
     def directory(self) -> Path:
         """Where its artifacts lie; private to the user."""
         return self._folder.path
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether it was deleted: nothing can be stored in it or read from it again."""
+        return self._folder.is_gone()
+
+    @property
+    def is_surveyed(self) -> bool:
+        """Whether what is stored was looked at lately: if not, the next use takes time that grows with it."""
+        return self._used is not None and time.monotonic() - self._counted < _COUNT_EVERY_S
+
+    def survey(self) -> None:
+        """Look at what is stored, also by other processes. Blocks.
+
+        Raises:
+            BursarError: store_failed.
+        """
+        self.room(anew=True)
+        self.ledger.survey()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is stored in it; reads the directory."""
+        with suppress(OSError):
+            return {entry.name for entry in self._folder.entries()} <= {LOCK, OWNER}
+        return False
 
     def writer(self, *, tool: str, did: str, label: str = "output") -> Writer:
         """Open an artifact to stream content into.
@@ -96,10 +125,10 @@ class Session:
             label: end of the content's file name, such as `terminal.log`.
 
         Raises:
-            BursarError: disk_full or store_failed.
+            BursarError: unknown_session, disk_full or store_failed.
         """
         self._touch()
-        return Writer(self, tool=tool, did=did, label=records.label(label))
+        return Writer(self, tool=tool, did=did, label=records.label(self._shown(label)))
 
     def spool(self, what: str) -> Spool:
         """Make a temporary file beside the artifacts, to be used as a context manager.
@@ -108,7 +137,7 @@ class Session:
             what: what goes into it, for errors, such as `the image`.
 
         Raises:
-            BursarError: disk_full or store_failed.
+            BursarError: unknown_session, disk_full or store_failed.
         """
         self._touch()
         return Spool(self._folder, what)
@@ -137,7 +166,7 @@ class Session:
             The earlier artifact if the file was entered before and has not changed.
 
         Raises:
-            BursarError: disk_full or store_failed.
+            BursarError: unknown_session, disk_full or store_failed.
         """
         self._touch()
         source = source_of(path, found)
@@ -160,7 +189,7 @@ class Session:
         """Return all artifacts, oldest first.
 
         Raises:
-            BursarError: read_failed.
+            BursarError: unknown_session or read_failed.
         """
         self._touch()
         try:
@@ -180,12 +209,11 @@ class Session:
             BursarError: unknown_artifact, in one wording for all that is not there; read_failed for what is.
         """
         self._touch()
-        handle, slash, artifact = reference.strip().removeprefix("artifact://").rpartition("/")
-        if handle.startswith(HANDLE_PREFIX) and handle != self.handle:
-            return self._neighbour(handle).open(artifact, opener)
-        if slash and handle != self.handle:
-            artifact = self._of_path(reference)
-        if not records.ID.fullmatch(artifact) or (record := self._find(artifact)) is None:
+        named = Reference.parse(reference)
+        if named is not None and named.handle not in {"", self.handle}:
+            return self._neighbour(named.handle).open(named.id, opener)
+        artifact = self._of_path(reference) if named is None else named.id
+        if not artifact or (record := self._find(artifact)) is None:
             raise refusals.unknown_artifact()
         return self.view(record, opener)
 
@@ -210,6 +238,28 @@ class Session:
         """Let an artifact of this session cease to exist."""
         self.ledger.strike(artifact.record)
 
+    def ask_to_stop(self, artifact: Artifact) -> None:
+        """Ask whichever process writes a live artifact to stop; `is_asked_to_stop` tells it.
+
+        Raises:
+            BursarError: disk_full or store_failed.
+        """
+        try:
+            os.close(self._folder.open(f"{artifact.id}{_STOP}", CREATE))
+        except FileExistsError:
+            return
+        except OSError as error:
+            raise refusals.from_os(error, "that it is to stop") from error
+
+    def is_asked_to_stop(self, artifact: Artifact) -> bool:
+        """Tell whether another process has asked for that since; tells it once."""
+        name = f"{artifact.id}{_STOP}"
+        try:
+            os.close(self._folder.open(name))
+        except OSError:
+            return False
+        return self._folder.remove(name)
+
     def same_source(self, source: Source, opener: Opener | None = None) -> Artifact | None:
         """Return the latest whole artifact made from this state of a local file; fast."""
         self._touch()
@@ -222,12 +272,11 @@ class Session:
             neighbour.close()
         self._neighbours.clear()
         self._folder.close()
-        lock, self._lock = self._lock, None
-        if lock is not None:
-            self._close(lock)
+        while self._locks:
+            self._close(self._locks.pop())
 
     def __del__(self) -> None:
-        if getattr(self, "_lock", None) is not None:
+        if getattr(self, "_locks", None):
             self.close()
 
     # For the other modules of this room.
@@ -248,6 +297,7 @@ class Session:
         if self._used is None or anew:
             try:
                 self._used = self.ledger.stored_bytes(but=set(self.growing.values()))
+                self._counted = time.monotonic()
             except OSError as error:
                 raise refusals.from_os(error, "more in this session") from error
         return self._limits.session_bytes - self._used - sum(part.size for part in tuple(self.growing))
@@ -328,9 +378,17 @@ class Session:
             stored.is_kept = True
         return stored
 
+    def _shown(self, label: str) -> str:
+        """Return a name for a file without credentials, if they are to be in nothing that is stored."""
+        if self._limits.redact != "stored":
+            return label
+        from ..budget.redact import redacted
+
+        return redacted(label)[0]
+
     def _neighbour(self, handle: str) -> "Session":
         known = self._neighbours.get(handle)
-        if known is None:
+        if known is None or known.is_gone:
             try:
                 known = self._store.attach(handle, self.owner)
             except BursarError as error:
@@ -341,7 +399,7 @@ class Session:
         return known
 
     def _of_path(self, path: str) -> str:
-        """Return the id of the artifact whose content file `path` is; nothing that is an id if there is none."""
+        """Return the id of the artifact whose content file `path` is; empty if there is none."""
         parent, name = os.path.split(os.path.abspath(path.strip()))  # noqa: PTH100 - links are not to be resolved
         artifact = name.partition("-")[0]
         if parent != str(self.directory) or not records.ID.fullmatch(artifact):
@@ -355,48 +413,31 @@ class Session:
         except OSError as error:
             raise refusals.unreadable(artifact, error) from error
 
-    def _stay(self) -> None:
-        """Go on in a new directory if somebody has deleted it, such as a command; what was stored in it is gone."""
-        if self._lock is None or not self._folder.is_gone():
-            return
-        with self._renewing:
-            if not self._folder.is_gone():
-                return
-            try:
-                self._folder, lock = self._store.renew(self.handle, self.owner)
-            except OSError as error:
-                raise refusals.from_os(error, "anything: the session's directory was deleted") from error
-            former, self._lock = self._lock, lock
-            self.ledger.begin_anew(self._folder)
-            self._indexes.clear()
-            self._checked.clear()
-            self._used = None
-            self._close(former)
-
     def _touch(self) -> None:
-        """Have a directory that is private, and say on disk that the session is in use, now and then."""
-        self._stay()
+        """Have a directory that is private, and say on disk that the session is in use, now and then.
+
+        Raises:
+            BursarError: unknown_session if it was deleted.
+        """
+        if self.is_gone:
+            raise refusals.unknown_session()
         with suppress(OSError):
             self._folder.heal()
         now = time.monotonic()
         if now - self._touched < _TOUCH_EVERY_S:
             return
         self._touched = now
-        self._used = None  # other processes may have stored something
-        try:
-            self._folder.stamp(LOCK)
-        except FileNotFoundError:
-            self._lock_again()
-        except OSError:
-            return
-
-    def _lock_again(self) -> None:
-        """Make the lock file that somebody has deleted anew: the one that is held protects from no sweep any more."""
         with suppress(OSError):
-            lock = take_lock(self._folder, os.O_RDWR | os.O_CREAT)
-            former, self._lock = self._lock, lock
-            if former is not None:
-                self._close(former)
+            self._hold()
+            usage.renew(self._folder, LOCK, self._limits)
+
+    def _hold(self) -> None:
+        """Lock the session anew if its lock was deleted: who sweeps asks for the one that is there."""
+        lock = take_lock(self._folder, os.O_RDWR | os.O_CREAT)
+        if self._locks and not os.path.samestat(os.fstat(lock), os.fstat(self._locks[-1])):
+            self._locks.append(lock)
+        else:
+            os.close(lock)
 
 
 def source_of(path: str, found: os.stat_result) -> Source:
@@ -415,7 +456,10 @@ def take_lock(folder: Folder, flags: int) -> int:
     except OSError as error:
         if error.errno != errno.EROFS:
             raise
-        descriptor = folder.open(LOCK)  # what was stored can still be read
+        try:
+            descriptor = folder.open(LOCK)  # what was stored can still be read
+        except FileNotFoundError:
+            raise error from None
     try:
         locks.share(descriptor)
     except BaseException:

@@ -2,35 +2,34 @@
 
 import base64
 import hashlib
-import hmac
-import json
 import os
-import re
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 from ..errors import BursarError
-from . import refusals
-from .folder import ABSENT, Folder
+from . import ownership, refusals, usage
+from .folder import ABSENT, TEMPORARY, Folder, write
 from .limits import Limits
-from .session import DIRECTORY, HANDLE_PREFIX, LOCK, OWNER, Session, take_lock
+from .ownership import OWNER
+from .reference import HANDLE, HANDLE_CHARACTERS, HANDLE_PREFIX
+from .session import DIRECTORY, LOCK, Session, take_lock
 
 if TYPE_CHECKING:
     from .retention import Swept
 
 _ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-_LENGTH = 22  # of 62 characters each: 131 bits
-_HANDLE = re.compile(rf"{HANDLE_PREFIX}[0-9A-Za-z]{{{_LENGTH}}}", re.ASCII)
+
+_TRIAL_BYTES = 64 << 10
 
 
 class Store:
     """All sessions under one private directory. Any number of processes may use it at a time."""
 
-    def __init__(self, root: Path, limits: Limits | None = None) -> None:
+    def __init__(self, root: Path, limits: Limits) -> None:
         self._path = root
-        self.limits = limits or Limits()
+        self.limits = limits
         self._opened: Folder | None = None
 
     @property
@@ -58,9 +57,11 @@ class Store:
                     if handle:
                         raise refusals.unknown_session() from None
                     continue
-                return Session(minted, owner, folder, lock, self.limits, self)
+                session = Session(minted, owner, folder, lock, self.limits, self)
+                session.survey()
+                return session
         except OSError as error:
-            raise refusals.from_os(error, "a new session") from error
+            raise refusals.from_os(error, "a new session", in_session=False) from error
 
     def attach(self, handle: str, owner: str) -> Session:
         """Open the session that a handle is the key to.
@@ -69,7 +70,7 @@ class Store:
             BursarError: unknown_session, in one wording for malformed, unknown, expired and somebody else's handles;
                 read_failed when it cannot be told just now.
         """
-        if not _HANDLE.fullmatch(handle):
+        if not HANDLE.fullmatch(handle):
             raise refusals.unknown_session()
         try:
             folder = self._folder().child(_directory(handle))
@@ -79,7 +80,7 @@ class Store:
         session = Session(handle, owner, folder, lock, self.limits, self)
         try:
             # Read after locking: a session that was being swept has lost this file by now.
-            if not _is_owner(folder.contents(OWNER), handle, owner):
+            if not ownership.read(folder).is_for(handle, owner):
                 raise refusals.unknown_session()
         except OSError as error:
             session.close()
@@ -88,26 +89,13 @@ class Store:
             session.close()
             raise
         with suppress(OSError):  # a disk that can only be read
-            folder.stamp(LOCK)
+            usage.renew(folder, LOCK, self.limits)
         return session
 
-    def renew(self, handle: str, owner: str) -> tuple[Folder, int]:
-        """Make the directory of a session anew, which somebody has deleted; return it with its lock.
-
-        Raises:
-            OSError: it cannot be made.
-            BursarError: data_directory_refused, or unknown_session if another process made one that is not his.
-        """
-        try:
-            return self._make(handle, owner)
-        except FileExistsError:
-            folder = self._folder().child(_directory(handle))
-            if not _is_owner(folder.contents(OWNER), handle, owner):
-                raise refusals.unknown_session() from None
-            return folder, take_lock(folder, os.O_RDWR | os.O_CREAT)
-
     def remove(self, handle: str, owner: str) -> None:
-        """Remove a session and everything in it, because its owner wants it gone; a call in it fails. Blocks.
+        """Remove a session and everything in it, because its owner wants it gone. Blocks.
+
+        Whatever is asked of it fails from now on, in all processes.
 
         Raises:
             BursarError: unknown_session, as `attach` has it; store_failed.
@@ -120,20 +108,58 @@ class Store:
         except FileNotFoundError:
             raise refusals.unknown_session() from None
         except OSError as error:
-            raise refusals.from_os(error, "less") from error
+            raise refusals.from_os(error, "less", in_session=False) from error
 
-    def sweep(self) -> "Swept":
+    def sweep(self, *, every_s: float | None = None) -> "Swept":
         """Remove what is too old or too much, never a session in use; call it in a thread, at the start and at times.
+
+        Args:
+            every_s: do nothing if a process did so within so many seconds, or is at it; None to do it in any case.
 
         Raises:
             BursarError: store_failed.
         """
-        from .retention import sweep  # not needed to answer a call
+        from .retention import sweep, sweep_if_due  # not needed to answer a call
 
         try:
-            return sweep(self._folder(), self.limits, time.time())
+            if every_s is None:
+                return sweep(self._folder(), self.limits, time.time())
+            return sweep_if_due(self._folder(), self.limits, time.time(), every_s)
         except OSError as error:
-            raise refusals.from_os(error, "less") from error
+            raise refusals.from_os(error, "less", in_session=False) from error
+
+    def check(self) -> None:
+        """Try to store something as a writer does; nothing is left of it, and nothing else is touched. Blocks.
+
+        Raises:
+            BursarError: data_directory_refused, disk_full or store_failed.
+        """
+        root = self._folder()
+        try:
+            name, descriptor = TEMPORARY + os.urandom(9).hex(), root.nameless()
+            is_named = descriptor is None
+            if descriptor is None:
+                descriptor, name = root.temporary()
+            try:
+                write(descriptor, bytes(_TRIAL_BYTES))
+                if not is_named:
+                    root.name(descriptor, name)
+            finally:
+                os.close(descriptor)
+                root.remove(name)
+        except OSError as error:
+            raise refusals.from_os(error, "anything", in_session=False) from error
+
+    @property
+    def is_local(self) -> bool:
+        """Whether nobody reaches it but through this machine; where others may, nothing is ever swept.
+
+        Raises:
+            BursarError: data_directory_refused.
+        """
+        from .grounds import is_local
+
+        return is_local(self._folder())
 
     def private(self, name: str) -> Path:
         """Return a directory in the store that is no session, made if missing; `name` begins with a dot.
@@ -146,7 +172,7 @@ class Store:
                 self._folder().child(name, create=True).close()
             folder = self._folder().child(name)
         except OSError as error:
-            raise refusals.from_os(error, f"anything in {name}") from error
+            raise refusals.from_os(error, f"anything in {name}", in_session=False) from error
         folder.close()
         return folder.path
 
@@ -174,8 +200,8 @@ class Store:
                 raise
         try:
             lock = take_lock(folder, os.O_RDWR | os.O_CREAT)
-            folder.stamp(LOCK)
-            _write_owner(folder, handle, owner, fsync=self.limits.fsync)
+            usage.renew(folder, LOCK, self.limits)
+            ownership.write(folder, handle, owner, fsync=self.limits.fsync)
             if self.limits.fsync:
                 root.sync()
         except BaseException:
@@ -224,7 +250,7 @@ def handle_from(secret: bytes) -> str:
     """Return the handle that stands for a secret of 32 bytes, random or nobody else's."""
     number = int.from_bytes(secret, "little")
     characters: list[str] = []
-    for _ in range(_LENGTH):
+    for _ in range(HANDLE_CHARACTERS):
         number, digit = divmod(number, len(_ALPHABET))
         characters.append(_ALPHABET[digit])
     return HANDLE_PREFIX + "".join(characters)
@@ -233,11 +259,6 @@ def handle_from(secret: bytes) -> str:
 def _directory(handle: str) -> str:
     """Name the directory so that neither a listing nor a log yields the handle."""
     return base64.b32encode(hashlib.sha256(handle.encode()).digest())[:12].decode().lower()
-
-
-def _write_owner(folder: Folder, handle: str, owner: str, *, fsync: bool) -> None:
-    given = {"handle_sha256": hashlib.sha256(handle.encode()).hexdigest(), "owner": owner, "created": time.time()}
-    folder.replace(OWNER, json.dumps(given).encode(), sync=fsync)
 
 
 def _unmake(root: Folder, name: str, folder: Folder) -> None:
@@ -255,14 +276,3 @@ def _has(folder: Folder, name: str) -> bool:
 def _not_attached(error: OSError) -> BursarError:
     """Tell that there is no such session, or that the system could not say."""
     return refusals.unknown_session() if error.errno in ABSENT else refusals.unreadable("the session", error)
-
-
-def _is_owner(data: bytes, handle: str, owner: str) -> bool:
-    try:
-        given = cast("dict[str, Any]", json.loads(data))
-        handle_sha256, whose = str(given["handle_sha256"]), str(given["owner"])
-    except (ValueError, KeyError, TypeError):
-        return False
-    same_handle = hmac.compare_digest(handle_sha256, hashlib.sha256(handle.encode()).hexdigest())
-    same_owner = hmac.compare_digest(whose.encode(), owner.encode())
-    return same_handle and same_owner

@@ -169,13 +169,15 @@ class Writer:
             facts: short values worth keeping with it, such as an exit code.
 
         Raises:
-            BursarError: disk_full or store_failed; nothing else that was stored is touched.
+            BursarError: unknown_session if that was deleted meanwhile; disk_full or store_failed, and nothing else that
+                was stored is touched.
         """
         if self._artifact is not None:
             return self._artifact
         self._opened()
-        if self._folder.is_gone():
-            return self._start_over(state, source, facts)
+        if self._session.is_gone:
+            self.discard()
+            raise refusals.unknown_session()
         state = state or ("partial" if self._failed else "whole")
         try:
             try:
@@ -293,25 +295,6 @@ class Writer:
                 tell, self.when_full = self.when_full, None
                 if tell is not None:
                     tell()
-
-    def _start_over(self, state: State | None, source: Source | None, facts: Mapping[str, Fact] | None) -> Artifact:
-        """Store it in the session's new directory: the one that it was written in was deleted, but it is still open."""
-        descriptor = self._opened()
-        other = self._session.writer(tool=self._tool, did=self._did, label=self._label)
-        try:
-            if self._follower is not None:
-                self._follower.finish()
-            offset = 0
-            with other:
-                while block := read_at(descriptor, offset, BLOCK):
-                    other.write(block)
-                    offset += len(block)
-                self._artifact = other.commit("partial" if self._failed else state, source=source, facts=facts)
-        except OSError as error:
-            raise refusals.from_os(error, self._what) from error
-        finally:
-            self._close()
-        return self._artifact
 
     def _record(self, artifact: str, content: str, state: State) -> Record:
         return Record(artifact, self._tool, self._did, self._started, state, self._scan.size, content)

@@ -4,7 +4,8 @@
 In the environment of each: TARGET (the other session's artifact), THEIRS (its directory), STORE, PRIVATE (the other
 session's directory for temporary files), KEYS (the server's own directory), TOKENS (its file of tokens), SERVER, HELPERS
 and VICTIM (process ids: of the server, of its helpers, of the other session's command), WORK (the workspace), PORT (of
-the server), SOCKET and ABSTRACT (of a service outside that tells a secret to everybody), CANARY (a path outside all
+the server), SOCKET and ABSTRACT (of a service outside that tells a secret to everybody; beside the first, one for datagrams), SHARED (the number of memory
+that a program outside shares), LEFT (a number that nobody uses), PROGRAM (one outside the workspace), CANARY (a path outside all
 that may be written), BASE (the directory around store and workspace).
 """
 
@@ -72,7 +73,10 @@ BASH = {
     'cat "$TMPDIR"/../.tmp-*/* "$TMPDIR"/../*/a1-*',
     "tokens and keys": 'cat "$KEYS"/* "$TOKENS"; grep -r . "$STORE"/.[a-z]*; cat "$TOKENS"* "$(dirname "$TOKENS")"/*; '
     'echo "eve:00" >> "$TOKENS"; mv "$TOKENS" t; cp "$TOKENS" t; cat t',
-    "a second server": 'cd /; for d in "$BASE/data" "$STORE"; do timeout 20 "$PYTHON" -m bursar call --data-dir "$d" '
+    "rights of tokens and keys": 'chmod 666 "$TOKENS"; chmod 644 "$KEYS"/*; chmod 777 "$KEYS" "$(dirname "$TOKENS")"; true',
+    "rights of programs": 'cp /bin/true x; chmod 6755 x; chmod u+s x; chmod g+s x; chmod u+s "$PROGRAM"; install -m 4755 x '
+    "y; mkdir -m 2755 z; (umask 0; mkdir -p z); cp -p x w; tar c --mode=6755 x | tar xp",
+    "a second server with the same store": 'cd /; for d in "$BASE/data" "$STORE"; do timeout 20 "$PYTHON" -m bursar call --data-dir "$d" '
     '--root "$WORK" read_artifact "artifact=$HANDLE/a1"; done',
     "the server's own port": "for r in 'GET /metrics' 'GET /mcp' 'POST /mcp' 'DELETE /session' 'GET /healthz' 'GET "
     "/../../'; do exec 7<>/dev/tcp/127.0.0.1/$PORT && printf '%s HTTP/1.1\\r\\nHost: 127.0.0.1:%s\\r\\nBursar-Session: "
@@ -188,6 +192,17 @@ fd = libc.syscall(long(425), 8, ctypes.create_string_buffer(120))
 print(fd, ctypes.get_errno())
 if fd >= 0: harm("io_uring could be set up")
 """,
+    "rights of new files": """
+for way in (lambda: os.open("a", os.O_CREAT | os.O_WRONLY, 0o4755), lambda: os.mknod("b", 0o106755), lambda: os.mkdir("c", 0o6755),
+            lambda: os.link(f"/proc/self/fd/{os.open('.', os.O_TMPFILE | os.O_WRONLY, 0o6755)}", "d", follow_symlinks=True),
+            lambda: os.chmod("note.md", 0o4644), lambda: os.fchmod(os.open("note.md", os.O_RDONLY), 0o2755)):
+    try:
+        way()
+    except OSError as error:
+        print(error)
+how = struct.pack("QQQ", os.O_CREAT | os.O_WRONLY, 0o4755, 0)
+print(libc.syscall(long(437), -100, b"e", how, 24), libc.syscall(long(452), -100, b"note.md", 0o4755, 0), libc.syscall(long(85), b"f", 0o6755))
+""",
     "memfd and fexecve": """
 fd = os.memfd_create("x", 0); os.write(fd, b"#!/bin/sh\\ncat \\"$TARGET\\"; cat /proc/$SERVER/environ\\n")
 import subprocess
@@ -206,6 +221,21 @@ for kind in (socket.SOCK_STREAM, socket.SOCK_SEQPACKET, socket.SOCK_DGRAM):
                 line.settimeout(1); line.connect(name); print(line.recv(1000))
         except OSError as error:
             print(error)
+for kind in (socket.SOCK_STREAM, socket.SOCK_SEQPACKET, socket.SOCK_DGRAM, socket.SOCK_RAW):
+    for way in ("sendto", "connect", "sendmsg"):
+        try:
+            line, other = socket.socketpair(socket.AF_UNIX, kind)
+            name = E["SOCKET"] + (".datagrams" if kind in (socket.SOCK_DGRAM, socket.SOCK_RAW) else "")
+            if way == "sendmsg": line.sendmsg([b"x"], [], 0, name)
+            else: getattr(line, way)(*([b"x"] if way == "sendto" else []), name)
+        except OSError as error:
+            print(kind, way, error); continue
+        # A pair of sequenced packets takes an address and sends to its other end all the same.
+        other.setblocking(False)
+        try:
+            print(other.recv(1))
+        except OSError:
+            harm(f"a pair of kind {kind} reaches a local socket by {way}")
 """,
     "packets of others": """
 for family, kind in ((17, 3), (17, 2), (2, 3), (10, 3), (40, 1), (38, 5), (31, 3), (29, 3), (16, 3)):
@@ -216,7 +246,7 @@ for family, kind in ((17, 3), (17, 2), (2, 3), (10, 3), (40, 1), (38, 5), (31, 3
     if family in (17, 2, 10) and kind in (2, 3): harm("packets of others can be read")
 """,
     "the server's port taken over": """
-for host, family in (("127.0.0.1", 2), ("0.0.0.0", 2), ("127.0.0.2", 2)):
+for host, family in (("127.0.0.1", 2), ("0.0.0.0", 2), ("127.0.0.2", 2), ("::1", 10), ("::", 10)):
     with socket.socket(family) as line:
         line.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1); line.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -271,10 +301,18 @@ for way in (lambda: os.open(E["TARGET"], os.O_RDWR), lambda: os.open(E["THEIRS"]
 """,
     "shared memory of others": """
 for name in glob.glob("/dev/shm/*") + glob.glob("/dev/mqueue/*"): show(name)
-for line in open("/proc/sysvipc/shm").read().splitlines()[1:]:
-    libc.shmat.restype = ctypes.c_void_p
-    at = libc.shmat(int(line.split()[1]), None, 0o10000)
-    if at and at != ctypes.c_void_p(-1).value: print(ctypes.string_at(at, 4096))
+libc.shmat.restype = ctypes.c_void_p
+numbers = [libc.shmget(int(E["SHARED"]), 0, 0)]
+with contextlib.suppress(OSError):
+    numbers += [int(line.split()[1]) for line in open("/proc/sysvipc/shm").read().splitlines()[1:]]
+for number in numbers:
+    at = libc.shmat(number, None, 0)
+    if at and at != ctypes.c_void_p(-1).value:
+        print(ctypes.string_at(at, 4096)); ctypes.memmove(at + 32, b"changed", 7)
+""",
+    "memory left behind": """
+left = int(E["LEFT"])
+print(libc.shmget(left, 1 << 20, 0o3600), libc.msgget(left, 0o3600), libc.semget(left, 1, 0o3600))
 """,
     "a swapped link": """
 end = time.monotonic() + 0.5

@@ -4,6 +4,7 @@ python bench/attacks.py [SECONDS that swapped links are tried for, default 60] [
 """
 
 import contextlib
+import ctypes
 import json
 import os
 import platform
@@ -19,26 +20,13 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from attack_scripts import BASH, HARM, PLANTED, PRELUDE, PYTHON
+from means import MISSING, without
 from peers import Peer, serving, token_file
 
 USERS = ("root", "user")
-MEANS = ("bubblewrap + Landlock", "Landlock alone", "bubblewrap alone")
 
 _AS_USER = ["unshare", "--user", "--map-user=1000", "--map-group=1000"]
 """An ordinary user in all that matters here: no capability, and the owner of his own files."""
-
-_NO_LANDLOCK = """
-import os, struct, sys
-from bursar.guard.zygote import capabilities, seccomp
-code = [(0x20, 0, 0, 0)]
-for number in (444, 445, 446):
-    code += [(0x15, 0, 1, number), (0x06, 0, 0, 0x50000 | 38)]
-code += [(0x06, 0, 0, 0x7FFF0000)]
-capabilities.gain_nothing()
-seccomp.enforce(b"".join(struct.pack("=HBBI", *one) for one in code))
-os.execvp(sys.argv[1], sys.argv[1:])
-"""
-"""Becomes a program whose kernel has no Landlock: the calls of it are not there."""
 
 SEEN = {
     "names and sizes": 'stat -c %s,%n "$TARGET"',
@@ -46,6 +34,7 @@ SEEN = {
 }
 """What a command may learn of others under Landlock alone, which has nothing against it, and otherwise not."""
 
+RIGHTS_OF_SECRETS = "rights of tokens and keys"
 PLANTED_TWICE = "programs and settings planted for the server"
 SURVIVOR = "a survivor of setsid"
 _LATE_S = 2.0
@@ -56,8 +45,11 @@ _ARGUMENT = "86400.75"
 class Stage:
     """A server with a victim, ann, and an attacker, bob."""
 
-    def __init__(self, base, process, url, peers, secrets_):
-        self.base, self.process = base, process
+    def __init__(self, base, process, url, peers, secrets_, shared, again):
+        self.base, self.process, self.shared, self.again = base, process, shared, again
+        self.left = secrets.randbits(30)
+        self.program = base / "program"
+        shutil.copy("/bin/true", self.program)
         self.work, self.store = base / "work", base / "data" / "bursar"
         self.ann, self.bob = peers
         self.port = url.rpartition(":")[2].partition("/")[0]
@@ -113,6 +105,9 @@ class Stage:
             "WORK": self.work,
             "PORT": self.port,
             "SOCKET": self.base / "service",
+            "SHARED": self.shared,
+            "LEFT": self.left,
+            "PROGRAM": self.program,
             "ABSTRACT": f"bursar-{self.service[:8]}",
             "CANARY": self.canary,
             "BASE": self.base,
@@ -169,8 +164,15 @@ class Stage:
         state["tokens"] = self.tokens.read_bytes() if self.tokens.exists() else None
         state["workspace"] = self.work.is_dir() and not self.work.is_symlink()
         state["aged"] = _used(self.theirs) < self.started - 60
+        state["shared memory"] = self.shared_memory()
+        state["left behind"] = [kind for kind in ("shm", "msg", "sem") if _is_left(kind, self.left)]
+        state["rights of programs"] = [place.name for place in _files(self.base) if place.stat().st_mode & 0o4000]
         state["core pattern"] = Path("/proc/sys/kernel/core_pattern").read_text()
         return state
+
+    def shared_memory(self):
+        """Return what a program outside shares under a number; it begins with a secret."""
+        return ctypes.string_at(_LIBC.shmat(_LIBC.shmget(self.shared, 0, 0), None, 0), 64)
 
     def tidy(self):
         """Empty the workspace."""
@@ -201,6 +203,19 @@ def attack(stage, script):
 def python(script):
     """Return the command that runs a script in Python."""
     return f"$PYTHON -I - <<'END OF SCRIPT'\n{PRELUDE}{script}\nEND OF SCRIPT"
+
+
+def restarted(stage, script):
+    """Let bob run a script, then start the server once more with what it left of tokens and keys."""
+    outcome = attack(stage, script)
+    try:
+        with stage.again() as (_, url):
+            ann = Peer(url, stage.ann_token)
+            text, is_error = ann.call("read_artifact", artifact=stage.reference)
+            ann.http.close()
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is harm
+        return f"{outcome}; started again: {error!r}"[:300]
+    return outcome if stage.marker in text and not is_error else f"{outcome}; started again: {text[:200]}"
 
 
 def plants(stage):
@@ -300,38 +315,67 @@ def staged(user, means):
     with ExitStack() as stack:
         base = Path(tempfile.mkdtemp(dir="/var/tmp", prefix="bursar-attacks-"))
         stack.callback(shutil.rmtree, base, ignore_errors=True)
-        for place in ("work", "data", "secret", "programs"):
+        for place in ("work", "data", "secret"):
             (base / place).mkdir(mode=0o700)
         path = f"{base}/work/node_modules/.bin:{base}/work/bin:{os.environ['PATH']}"
-        if means == "Landlock alone":
-            (base / "programs" / "bwrap").write_text("#!/bin/sh\nexit 1\n")
-            (base / "programs" / "bwrap").chmod(0o755)
-            path = f"{base}/programs:{path}"
         marker, environment, service = (secrets.token_hex(16) for _ in range(3))
         stack.enter_context(_services(base / "service", f"bursar-{service[:8]}", service))
         tokens = token_file(base / "secret" / "tokens", "ann", "bob")
-        before = _AS_USER if user == "user" else []
-        if means == "bubblewrap alone":
-            before = [*before, sys.executable, "-c", _NO_LANDLOCK]
+        before = [*(_AS_USER if user == "user" else []), *without(MISSING[means])]
         options = ["--root", base / "work", "--data-dir", base / "data", "--auth-tokens", base / "secret" / "tokens"]
-        process, url = stack.enter_context(
-            serving(
-                *map(str, options),
-                before=before,
-                env={"BURSAR_TEST_SECRET": environment, "PATH": path},
-                cwd=base / "work",
-            )
-        )
+
+        def serve():
+            env = {"BURSAR_TEST_SECRET": environment, "PATH": path}
+            return serving(*map(str, options), before=before, env=env, cwd=base / "work")
+
+        shared = stack.enter_context(_shared_memory(service))
+        process, url = stack.enter_context(serve())
         peers = [Peer(url, token) for token in tokens]
         for peer in peers:
             stack.callback(peer.http.close)
-        yield Stage(base, process, url, peers, (marker, environment, service))
+        stage = Stage(base, process, url, peers, (marker, environment, service), shared, serve)
+        stage.ann_token = tokens[0]
+        stack.callback(_clear, stage.left)
+        yield stage
+
+
+_LIBC = ctypes.CDLL(None, use_errno=True)
+_LIBC.shmat.restype = ctypes.c_void_p
+_IPC_CREAT_EXCLUSIVE, _IPC_RMID = 0o3000, 0
+
+
+@contextmanager
+def _shared_memory(told):
+    """Share memory that begins with a secret, as databases do; yield its number."""
+    key = secrets.randbits(30)
+    number = _LIBC.shmget(key, 4096, _IPC_CREAT_EXCLUSIVE | 0o666)
+    ctypes.memmove(_LIBC.shmat(number, None, 0), told.encode(), len(told))
+    try:
+        yield key
+    finally:
+        _LIBC.shmctl(number, _IPC_RMID, None)
+
+
+def _is_left(kind, key):
+    lines = Path(f"/proc/sysvipc/{kind}").read_text().splitlines()[1:]
+    return any(int(line.split()[0]) & 0xFFFFFFFF == key for line in lines)
+
+
+def _clear(key):
+    _LIBC.shmctl(_LIBC.shmget(key, 0, 0), _IPC_RMID, None)
+    _LIBC.msgctl(_LIBC.msgget(key, 0), _IPC_RMID, None)
+    _LIBC.semctl(_LIBC.semget(key, 0, 0), 0, _IPC_RMID)
 
 
 @contextmanager
 def _services(path, abstract, told):
-    """Run two services on local sockets, as a container engine's is, that tell a secret to whoever connects."""
-    with socket.socket(socket.AF_UNIX) as one, socket.socket(socket.AF_UNIX) as other:
+    """Run two services on local sockets, as a container engine's is, that tell a secret to whoever connects.
+
+    A third takes datagrams, as that of the system's log does.
+    """
+    datagrams = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    with socket.socket(socket.AF_UNIX) as one, socket.socket(socket.AF_UNIX) as other, datagrams:
+        datagrams.bind(f"{path}.datagrams")
         one.bind(str(path))
         other.bind("\0" + abstract)
         for service in (one, other):
@@ -360,6 +404,7 @@ def run(user, means, seconds, chosen=None):
     attacks |= {
         PLANTED_TWICE: plants,
         "a background command over many calls": background,
+        RIGHTS_OF_SECRETS: lambda stage: restarted(stage, BASH[RIGHTS_OF_SECRETS]),
         "links swapped under file tools": lambda stage: swapped(stage, seconds),
     }
     for name, script in SEEN.items():
@@ -403,10 +448,7 @@ def _beginning(place):
 
 def _used(directory):
     """Return when a session was used last, as the store tells it when it looks for old ones."""
-    times = [directory.stat().st_mtime]
-    with contextlib.suppress(OSError, ValueError):
-        times += [(directory / "lock").stat().st_mtime, float((directory / "lock").read_text())]
-    return max(times)
+    return float((directory / "lock").read_text().split()[0])
 
 
 def _shape(pid):
@@ -452,7 +494,7 @@ def _between(pid, ancestor):
 def main(seconds, users):
     print(f"{platform.platform()}, {os.cpu_count()} cores; swapped links: {seconds:g} s each\n")
     table = {}
-    columns = [(user, means) for user in users for means in MEANS]
+    columns = [(user, means) for user in users for means in MISSING]
     for user, means in columns:
         for name, outcome in run(user, means, seconds):
             table.setdefault(name, {})[user, means] = outcome

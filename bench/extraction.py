@@ -23,10 +23,10 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from bursar.tools.web import extract as extraction
-from bursar.tools.web.forest import Forest
-from bursar.tools.web.judge import Judge
-from bursar.tools.web.lexicon import Lexicon
+from bursar.content.page import extract as extraction
+from bursar.content.page.forest import Forest
+from bursar.content.page.judge import Judge
+from bursar.content.page.lexicon import Lexicon
 
 WORD = re.compile(r"\w+")
 ADDRESS = r"\(<?(?:[^()\s]|\([^()]*\))*>?(?:\s+\"[^\"]*\")?\)"

@@ -23,7 +23,7 @@ import anyio
 from bursar.budget import tokens
 from bursar.budget.ceilings import Ceiling
 from bursar.budget.clean import utf8
-from bursar.budget.form import dumps
+from bursar.budget.json_size import dumps
 from bursar.server import log
 from bursar.server.config import Settings
 from bursar.server.house import house

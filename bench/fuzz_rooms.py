@@ -10,22 +10,22 @@ from bursar.budget import cut, redact, reply, tokens
 from bursar.budget.ceilings import Ceiling
 from bursar.budget.clean import clean, utf8
 from bursar.budget.cut import Allowance
-from bursar.budget.form import dumps, within
+from bursar.budget.json_size import dumps, within
 from bursar.budget.notable import Watch
 from bursar.budget.page import Page, Piece
-from bursar.budget.preview import Hint, Known, preview
+from bursar.budget.previews.preview import Hint, Known, preview
+from bursar.budget.previews.tree import Branch, Leaf, Total, picture
 from bursar.budget.reply import Draft, PageView
-from bursar.budget.tree import Branch, Leaf, Total, picture
+from bursar.content.charset import decode
+from bursar.content.encoding import ToUtf8, detect
+from bursar.content.kinds import kind_of
+from bursar.content.page.extract import extract
 from bursar.errors import BursarError
 from bursar.guard import names
+from bursar.pdf import Options, render
 from bursar.server.arguments import checked
 from bursar.server.schema import input_schema
 from bursar.tools import tools
-from bursar.tools.encoding import ToUtf8, detect
-from bursar.tools.pdf import Options, render
-from bursar.tools.web.charset import decode
-from bursar.tools.web.extract import extract
-from bursar.tools.web.kinds import kind_of
 from hypothesis import strategies as st
 
 HIDDEN = re.compile(

@@ -1,14 +1,12 @@
-"""Many sessions at once over HTTP: errors, mixed-up artifacts, times, memory; with --kill, workers die meanwhile."""
+"""Many sessions at once over HTTP: errors, mixed-up artifacts, times, memory."""
 
 import argparse
 import asyncio
 import base64
 import hashlib
 import json
-import os
 import random
 import re
-import signal
 import statistics
 import subprocess
 import sys
@@ -98,16 +96,14 @@ class Peer:
         return await self._again(attempt)
 
     async def _again(self, step):
-        """Do something; while workers are being killed, as often as it takes."""
+        """Do something, again if the connection was lost or it was refused: each of those counts as an error."""
         last = None
         for _ in range(40):
             try:
                 return await step()
             except Gone as error:
                 last = error
-                self.tally.gone[str(error)[:60]] += 1
-                if not self.tally.kills:
-                    self.tally.errors[f"gone: {error}"[:120]] += 1
+                self.tally.errors[f"gone: {error}"[:120]] += 1
                 await asyncio.sleep(0.05)
                 if not self.wire.modern and step != self.wire.open:
                     await self._again(self.wire.open)
@@ -122,11 +118,9 @@ class Peer:
 class Tally:
     """What all sessions saw."""
 
-    def __init__(self, kills):
-        self.kills = kills
+    def __init__(self):
         self.took = defaultdict(list)
         self.errors = Counter()
-        self.gone = Counter()
         self.wrong = []
 
 
@@ -159,10 +153,6 @@ class Server:
     def end(self):
         self.process.terminate()
         self.process.wait(20)
-
-    def workers(self):
-        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
-        return [int(pid) for pid in children]
 
     def memory(self):
         """Return the megabytes that the server and all it started take, what is shared counted once."""
@@ -208,26 +198,11 @@ async def load(server, options, tally):
     peak = server.memory()
     began = time.monotonic()
     work = asyncio.ensure_future(asyncio.gather(*(peer.run(options.calls) for peer in peers)))
-    replaced = []
     while not work.done():
         await asyncio.wait([work], timeout=1.0)
         peak = max(peak, server.memory())
-        if options.kill and not work.done() and len(replaced) < options.kill:
-            replaced.append(await kill_one(server))
-            tally.kills += 1
     work.result()
-    return peers, time.monotonic() - began, peak, replaced
-
-
-async def kill_one(server):
-    """Kill a worker; return the seconds until there are as many again."""
-    before = server.workers()
-    victim = random.choice(before)
-    os.kill(victim, signal.SIGKILL)
-    began = time.monotonic()
-    while victim in server.workers() or len(server.workers()) < len(before):  # noqa: ASYNC110 - another program's
-        await asyncio.sleep(0.01)
-    return time.monotonic() - began
+    return peers, time.monotonic() - began, peak
 
 
 def report(tally, calls, took_s, peak):
@@ -239,19 +214,16 @@ def report(tally, calls, took_s, peak):
         times.sort()
         middle = statistics.median(times)
         print(f"  {kind:10} {len(times):6}  p50 {middle * 1e3:7.0f} ms  max {times[-1] * 1e3:7.0f} ms")
-    errors, lost = sum(tally.errors.values()), sum(tally.gone.values())
-    print(f"errors {errors}, mixed up {len(tally.wrong)}, connections lost {lost}")
+    print(f"errors {sum(tally.errors.values())}, mixed up {len(tally.wrong)}")
     for what, times in [*tally.errors.most_common(8), *((str(wrong), 1) for wrong in tally.wrong[:5])]:
         print(f"  {times} x {what}")
     return p99 / p50
 
 
 async def measure(server, options):
-    tally = Tally(options.kill)
-    peers, took_s, peak, replaced = await load(server, options, tally)
+    tally = Tally()
+    peers, took_s, peak = await load(server, options, tally)
     ratio = report(tally, sum(map(len, tally.took.values())), took_s, peak)
-    if replaced:
-        print(f"killed {len(replaced)} workers, each replaced within {max(replaced):.2f} s")
     data = server.place / "data"
     kept = [
         stored_whole(data, reference, content_of(peer.mark, number))
@@ -264,7 +236,7 @@ async def measure(server, options):
         print(f"  {fault}")
     server.end()
     server.start()
-    again = Tally(0)
+    again = Tally()
     resumed = peers[:: max(1, round(1 / options.resumed))]
     for peer in resumed:
         peer.tally = again
@@ -276,15 +248,13 @@ async def measure(server, options):
     for what in [*again.errors.most_common(5), *again.wrong[:5]]:
         print(f"  {what}")
     faults = sum(tally.errors.values()) + sum(again.errors.values())
-    return not (faults or tally.wrong or again.wrong or broken) and (options.kill or ratio <= 20)
+    return not (faults or tally.wrong or again.wrong or broken) and ratio <= 20
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sessions", type=int, default=200)
     parser.add_argument("--calls", type=int, default=50)
-    parser.add_argument("--workers", type=int, default=1)
-    parser.add_argument("--kill", type=int, default=0, metavar="N", help="kill N workers, one each second")
     parser.add_argument("--resumed", type=float, default=0.2)
     options, rest = parser.parse_known_args()
     with tempfile.TemporaryDirectory() as temporary:
@@ -295,7 +265,7 @@ def main():
             (folder / f"M{index:04d}x-inside.txt").write_text("x")
             (place / "root" / f"M{index:04d}x.txt").write_text(f"M{index:04d}x is in this file\n" * 20)
         (place / "server.log").touch()
-        server = Server(place, [*("--requests-per-minute", "0", "--workers", str(options.workers)), *rest])
+        server = Server(place, ["--requests-per-minute", "0", *rest])
         server.start()
         try:
             is_good = asyncio.run(measure(server, options))

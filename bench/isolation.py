@@ -1,6 +1,6 @@
 """Who reaches whose artifacts: every way of naming another's session, artifact or file, over every transport.
 
-python bench/isolation.py
+python bench/isolation.py [MEANS that keep commands in, such as "Landlock alone"]
 """
 
 import contextlib
@@ -9,6 +9,7 @@ import os
 import platform
 import re
 import secrets
+import shlex
 import shutil
 import sys
 import tempfile
@@ -19,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
+from means import MISSING, without
 from peers import HANDSHAKE, Peer, serving, token_file, told
 from wire import Client, module
 
@@ -71,9 +73,9 @@ class Aim:
 class StdioPeer:
     """A server process of its own, and the only one who talks to it."""
 
-    def __init__(self, options, session=""):
+    def __init__(self, options, session="", before=()):
         words = ["--session", session] if session else []
-        self.wire = Client(module(*options, *words))
+        self.wire = Client([*before, *module(*options, *words)])
         self.wire.handshake()
 
     def call(self, tool, meta=None, **arguments):
@@ -127,8 +129,8 @@ class Scene:
         real, none: what the attacker aims at, and its like that never existed.
     """
 
-    def __init__(self, base, ann, bob, options, two):
-        self.base, self.ann, self.bob, self.options, self.two = base, ann, bob, options, two
+    def __init__(self, base, ann, bob, options, two, means):
+        self.base, self.ann, self.bob, self.options, self.two, self.means = base, ann, bob, options, two, means
         self.work = base / "work"
         self.marker = secrets.token_hex(16)
         (self.work / "secret.txt").write_text(self.marker + "\n")
@@ -239,7 +241,7 @@ def handle_in_meta(scene, aim):
 
 
 def handle_at_the_start(scene, aim):
-    other = StdioPeer(scene.options, aim.handle)
+    other = StdioPeer(scene.options, aim.handle, without(MISSING[scene.means]))
     try:
         yield other.call("read_artifact")
         yield other.call("read_artifact", artifact=aim.id)
@@ -305,7 +307,17 @@ def paths(scene, aim):
         yield said if scene.marker in said or '"isError": true' not in said else "refused"
     for place in (aim.directory, f"{aim.directory}/..", "link/directory", "link/store", "link", ".."):
         yield scene.bob.call("directory_tree", path=place, depth=3, all=True)
-        yield scene.bob.call("terminal", command="ls; cat *", cwd=place)
+        yield scene.bob.call("terminal", command="true", cwd=place)
+
+
+def paths_in_commands(scene, aim):
+    """What a command prints that was told a path: the reply around it is the server's, that is the kernel's."""
+    scene.links(aim)
+    spelled = [path for path in _paths(aim)[:: scene.every] if "\0" not in path]
+    for program in ("cat", "stat -c %s", "ls -la", "cd", "test -e"):
+        words = " ".join(shlex.quote(path) for path in spelled)
+        yield scene.bob.call("terminal", command=f"for path in {words}; do {program} $path 2>&1; echo $?; done")
+    yield scene.bob.call("terminal", command="ls; cat *", cwd="link")
     yield scene.bob.call("terminal", command=f"cat {aim.path} link/file link/directory/*")
 
 
@@ -429,6 +441,9 @@ def cancellation(scene, aim):
     yield "it went on" if "done" in heard["said"] else f"LOST {heard['said'][:200]}"
 
 
+IN_COMMANDS = "a path, in 29 spellings, in commands"
+"""Tells under Landlock alone whether something exists, which is not promised there; and nowhere what is in it."""
+
 ATTACKS = {
     "a handle, in the argument `session`": (handle_as_argument, ALL, True),
     "a handle, in `_meta`": (handle_in_meta, ALL, True),
@@ -439,6 +454,7 @@ ATTACKS = {
     "completion": (completions, ALL, True),
     "deleting the session": (deletion, HTTP, True),
     "a path, in 30 spellings, through every tool": (paths, ALL, False),
+    IN_COMMANDS: (paths_in_commands, ALL, False),
     "a path to write to": (written_paths, ALL, False),
     "pictures of PDFs, addresses to fetch": (pictures_and_addresses, ALL, False),
     "pictures named by reference": (pictures_by_reference, ALL, True),
@@ -453,13 +469,16 @@ ATTACKS = {
 
 
 def outcome(scene, name):
-    """Return `held`, `opens` where what was used is the key, or what leaked."""
+    """Return `held`, `opens` where what was used is the key, `seen` where it is only told to exist, or what leaked."""
     attack, _, is_key = ATTACKS[name]
     none = [scene.none.hidden(said) for said in attack(scene, scene.none)]
     real_said = list(attack(scene, scene.real))
     real = [scene.real.hidden(said) for said in real_said]
     leaks = [said[:200] for said in real_said if scene.marker in said]
     leaks += [said for said in real_said if said.startswith("LOST")]
+    is_told = real != none
+    if name == IN_COMMANDS and scene.means == "Landlock alone" and is_told and not leaks and scene.held():
+        return f"seen in {len(real) + len(none)}"
     if len(real) == len(none):
         pairs = zip(real, none, strict=True)
         leaks += [f"{one[:300]} <> {other[:300]}" for one, other in pairs if one != other]
@@ -478,8 +497,9 @@ def _copies(scene):
 
 
 @contextmanager
-def scene_of(principals, transport):
-    """Set up a server, or two of one user, with a victim and an attacker."""
+def scene_of(principals, transport, means):
+    """Set up a server, or two of one user, with a victim and an attacker; these means keep commands in."""
+    before = without(MISSING[means])
     with ExitStack() as stack:
         base = Path(tempfile.mkdtemp(dir="/var/tmp", prefix="bursar-isolation-"))
         stack.callback(shutil.rmtree, base, ignore_errors=True)
@@ -488,7 +508,7 @@ def scene_of(principals, transport):
         (base / "work" / "note.md").write_text("# a note\n")
         options = ["--root", str(base / "work"), "--data-dir", str(base / "data")]
         if transport == "stdio":
-            ann, bob = StdioPeer(options), StdioPeer(options)
+            ann, bob = StdioPeer(options, before=before), StdioPeer(options, before=before)
             for peer in (ann, bob):
                 stack.callback(peer.wire.kill)
         else:
@@ -497,11 +517,11 @@ def scene_of(principals, transport):
             if principals == "two":
                 tokens = token_file(base / "secret" / "tokens", "ann", "bob")
                 more = ["--auth-tokens", str(base / "secret" / "tokens")]
-            _, url = stack.enter_context(serving(*options, *more))
+            _, url = stack.enter_context(serving(*options, *more, before=before))
             ann, bob = HttpPeer(transport, url, tokens[0], stays=False), HttpPeer(transport, url, tokens[1], stays=True)
             for peer in (ann, bob):
                 stack.callback(peer.peer.http.close)
-        yield Scene(base, ann, bob, options, principals == "two")
+        yield Scene(base, ann, bob, options, principals == "two", means)
 
 
 def columns():
@@ -509,9 +529,9 @@ def columns():
     return [(who, transport) for who in PRINCIPALS for transport in TRANSPORTS if who == "one" or transport != "stdio"]
 
 
-def run(principals, transport, chosen=None, every=1):
+def run(principals, transport, chosen=None, every=1, means="namespaces + Landlock"):
     """Try everything, of the paths only every so manieth; yield the name of each attack and what came of it."""
-    with scene_of(principals, transport) as first:
+    with scene_of(principals, transport, means) as first:
         scene = first
         scene.every = every
         for name, (_, where, _) in ATTACKS.items():
@@ -526,14 +546,14 @@ def run(principals, transport, chosen=None, every=1):
 def replaced(scene):
     """Give the victim a new artifact, after the old one was deleted."""
     shutil.rmtree(scene.work / "link")
-    return Scene(scene.base, scene.ann, scene.bob, scene.options, scene.two)
+    return Scene(scene.base, scene.ann, scene.bob, scene.options, scene.two, scene.means)
 
 
-def main():
-    print(f"{platform.platform()}, {os.cpu_count()} cores\n")
+def main(means):
+    print(f"{platform.platform()}, {os.cpu_count()} cores, {means}\n")
     table, answers = {}, 0
     for column in columns():
-        for name, found in run(*column):
+        for name, found in run(*column, means=means):
             table.setdefault(name, {})[column] = found
             answers += int(found.rpartition(" ")[2]) if found.startswith("held") else 0
             if found.startswith("LEAK"):
@@ -548,4 +568,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(bool(main()))
+    sys.exit(bool(main(sys.argv[1] if len(sys.argv) > 1 else "namespaces + Landlock")))

@@ -114,7 +114,7 @@ async def images(_):
                 started = time.perf_counter()
                 small.touch()
                 wanted = {"path": str(place), **extra}
-                await workers.call("bursar.tools.images:inspect", wanted, reads=[place], writes=[small])
+                await workers.call("bursar.content.pictures:inspect", wanted, reads=[place], writes=[small])
                 told[f"{name}_ms"] = (time.perf_counter() - started) * 1000
     finally:
         place.unlink()

@@ -20,7 +20,7 @@ import tempfile
 import time
 from pathlib import Path
 
-TESTS = Path(__file__).parent.parent / "tests" / "tools" / "pdf"
+TESTS = Path(__file__).parent.parent / "tests" / "pdf"
 COMMON = """
 the of and to in is that it was for on are with as his they be at one have this from or had by hot word but
 what some we can out other were all there when up use your how said an each she which do their time if will
@@ -48,8 +48,8 @@ def english(pages: int) -> str:
 
 def chinese(pages: int) -> str:
     def paragraph() -> str:
-        told = "".join(random.choice(HAN) for _ in range(random.randint(150, 330)))
-        return "，".join(told[i : i + 13] for i in range(0, len(told), 13)) + "。"
+        text = "".join(random.choice(HAN) for _ in range(random.randint(150, 330)))
+        return "，".join(text[i : i + 13] for i in range(0, len(text), 13)) + "。"
 
     return "\n\n".join(paragraph() for _ in range(round(pages * 6.8)))
 
@@ -72,7 +72,7 @@ KINDS = {"english": english, "chinese": chinese, "mixed": mixed}
 
 
 def ours(source: str, kind: str) -> int:
-    from bursar.tools.pdf import Options, render
+    from bursar.pdf import Options, render
 
     return render(source, Options(plain=False), io.BytesIO()).pages
 
@@ -133,12 +133,12 @@ class Theirs:
                 heading = line.startswith("## ")
                 marked = "*" in line or "`" in line
                 # Its own markdown knows two stars for bold and two underscores for italics.
-                told = (
+                styled = (
                     re.sub(r"(?<!\*)\*(?!\*)", "__", line.replace("`", "")).removeprefix("## ")
                     if marked or heading
                     else line
                 )
-                self.line(told, 16.3 if heading else 10.5, "B" if heading else "", markdown=marked)
+                self.line(styled, 16.3 if heading else 10.5, "B" if heading else "", markdown=marked)
         pdf.ln(7)
 
 
@@ -154,15 +154,16 @@ def theirs(source: str, kind: str) -> int:
 def child(side: str, kind: str, pages: int) -> None:
     random.seed(7)
     source = KINDS[kind](pages)
-    import bursar.tools.pdf.markdown
-    import bursar.tools.pdf.tables  # noqa: F401
+    import bursar.pdf.document
+    import bursar.pdf.layout
+    import bursar.pdf.markdown  # noqa: F401
     import fpdf  # noqa: F401
     import markdown_it  # noqa: F401
     import uharfbuzz  # noqa: F401
 
     wall, cpu = time.perf_counter(), time.process_time()
     made = {"ours": ours, "theirs": theirs}[side](source, kind)
-    told = {
+    figures = {
         "pages": made,
         "wall_s": time.perf_counter() - wall,
         "cpu_s": time.process_time() - cpu,
@@ -170,14 +171,14 @@ def child(side: str, kind: str, pages: int) -> None:
         / (1 << 20 if sys.platform == "darwin" else 1 << 10),
         "characters": len(source),
     }
-    print(json.dumps(told))
+    print(json.dumps(figures))
 
 
 def measured(side: str, kind: str, pages: int) -> dict[str, float]:
     """Return the better of two runs: on a shared machine the worse one measures the others."""
     command = [sys.executable, __file__, "--child", side, kind, "--pages", str(pages)]
-    told = [json.loads(subprocess.run(command, capture_output=True, check=True, text=True).stdout) for _ in range(2)]
-    return {**told[0], **{name: min(run[name] for run in told) for name in ("wall_s", "cpu_s")}}
+    runs = [json.loads(subprocess.run(command, capture_output=True, check=True, text=True).stdout) for _ in range(2)]
+    return {**runs[0], **{name: min(run[name] for run in runs) for name in ("wall_s", "cpu_s")}}
 
 
 def speed(pages: int) -> None:

@@ -15,7 +15,7 @@ import sys
 import time
 import unicodedata
 
-from bursar.tools.pdf import Options, render
+from bursar.pdf import Options, render
 
 BATCH = 500
 
@@ -42,8 +42,8 @@ def lost(source: str, emoji: str) -> dict[str, tuple[int, int, int]]:
     """Return the characters that are neither in the document nor in the report, with the three counts."""
     made = io.BytesIO()
     report = render(source, Options(plain=True, page_numbers=False, emoji=emoji), made)
-    told = subprocess.run(["pdftotext", "-raw", "-", "-"], input=made.getvalue(), capture_output=True, check=True)
-    drawn = collections.Counter(told.stdout.decode("utf-8", "replace"))
+    text = subprocess.run(["pdftotext", "-raw", "-", "-"], input=made.getvalue(), capture_output=True, check=True)
+    drawn = collections.Counter(text.stdout.decode("utf-8", "replace"))
     listed: collections.Counter[str] = collections.Counter()
     for one in report.replaced:
         for character in one.text:
@@ -52,7 +52,7 @@ def lost(source: str, emoji: str) -> dict[str, tuple[int, int, int]]:
     return {c: (n, drawn[c], listed[c]) for c, n in given.items() if drawn[c] + listed[c] < n}
 
 
-def tell(what: str, found: dict[str, tuple[int, int, int]], started: float) -> int:
+def show(what: str, found: dict[str, tuple[int, int, int]], started: float) -> int:
     print(f"{what}: {len(found)} characters lost, {time.perf_counter() - started:.0f} s", flush=True)
     for character, counts in list(found.items())[:10]:
         print(f"  U+{ord(character):04X} {unicodedata.name(character, '')} given, drawn, listed: {counts}")
@@ -69,7 +69,7 @@ def main() -> int:
     if not options.no_all:
         started = time.perf_counter()
         source = "\n".join(" ".join(characters[i : i + 40]) for i in range(0, len(characters), 40))
-        bad += tell(f"{len(characters):,} assigned characters", lost(source, "name"), started)
+        bad += show(f"{len(characters):,} assigned characters", lost(source, "name"), started)
     choices = pools(characters)
     for first in range(0, options.strings, BATCH):
         started = time.perf_counter()
@@ -78,7 +78,7 @@ def main() -> int:
             mix = chance.choices(choices, k=chance.randint(1, 3))
             strings.append("".join(chance.choice(chance.choice(mix)) for _ in range(chance.randint(1, 40))))
         source = "\n".join(strings)
-        bad += tell(
+        bad += show(
             f"strings {first} to {first + len(strings)}", lost(source, chance.choice(["name", "drop", "box"])), started
         )
         render(source, Options(toc=True), io.BytesIO())

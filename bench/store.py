@@ -105,7 +105,7 @@ def main():
     given = [argument for argument in sys.argv[1:] if not argument.startswith("-")]
     place = Path(tempfile.mkdtemp(dir=given[0] if given else None))
     try:
-        store = Store(place / "data")
+        store = Store(place / "data", Limits())
         small(store, Store(place / "data", Limits(fsync=True)))
         session = store.create("bench")
         streamed(session, 256)

@@ -98,7 +98,7 @@ def one(place, seconds, *, fsync):
 
 def found(root, handle, acknowledged):
     """Tell of each acknowledged artifact what became of it; of others only if they are wrong."""
-    store = Store(root)
+    store = Store(root, Limits())
     session = store.attach(handle, "me")
     there = {artifact.id: artifact for artifact in session.artifacts()}
     for name in acknowledged.keys() | there.keys():

@@ -27,7 +27,7 @@ from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 
-from bursar.artifacts import Store
+from bursar.artifacts import Limits, Store
 from bursar.errors import BursarError
 from store_work import LIMITS, OWNERS, Worker, Wrong, content_of, judge, load, opener
 
@@ -248,7 +248,7 @@ class Stress:
 
 def at_once(place, writers):
     """Have many processes write into one session at once; return what was acknowledged, and what is wrong."""
-    session = Store(place / "crowd").create("crowd")
+    session = Store(place / "crowd", Limits()).create("crowd")
     gate_out, gate_in = os.pipe()
     out, told = os.pipe()
     pids = []
@@ -256,7 +256,7 @@ def at_once(place, writers):
         pid = os.fork()
         if not pid:
             try:
-                mine = Store(place / "crowd").attach(session.handle, "crowd")
+                mine = Store(place / "crowd", Limits()).attach(session.handle, "crowd")
                 os.close(gate_in)
                 os.read(gate_out, 1)
                 for turn in range(20):
@@ -272,7 +272,10 @@ def at_once(place, writers):
         acknowledged = dict(line.split() for line in lines)
     for pid in pids:
         os.waitpid(pid, 0)
-    there = {artifact.id: artifact for artifact in Store(place / "crowd").attach(session.handle, "crowd").artifacts()}
+    there = {
+        artifact.id: artifact
+        for artifact in Store(place / "crowd", Limits()).attach(session.handle, "crowd").artifacts()
+    }
     wrong = [f"lost: {name}" for name, seed in acknowledged.items() if there[name].did.split()[0] != seed]
     for artifact in there.values():
         judge(artifact)

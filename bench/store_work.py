@@ -46,7 +46,7 @@ def judge(artifact):
 
 def load(place):
     """Load what the store would load as it goes: Python's own files are not what fails here."""
-    session = Store(place / "loading").create("loading")
+    session = Store(place / "loading", Limits()).create("loading")
     with session.writer(tool="t", did="1 1000") as writer:
         writer.write(content_of("1 1000"))
     if anyio.run(grep, writer.commit(), Query("no such line")).matches:

@@ -6,7 +6,7 @@
 
 DATA is an unpacked WCXB dev part (Murrough Foley, 2026, CC-BY-4.0): `dev/html/*.html.gz`, `dev/ground-truth/*.json`.
 Folds are made of whole sites (registered domains), so that no page is judged by trees that have seen its site.
-Nothing of the training is needed at run time: `bursar.tools.web.forest` reads the weights in plain Python.
+Nothing of the training is needed at run time: `bursar.content.page.forest` reads the weights in plain Python.
 """
 
 from __future__ import annotations
@@ -52,14 +52,14 @@ WORD = re.compile(r"\w+")
 # ------------------------------------------------------------------------------------------------ describe
 def describe_page(job: tuple[str, str]) -> None:
     """Write everything the training needs of one page; candidates are kept apart, because they are slow and final."""
-    from bursar.tools.web.candidates import candidate_texts
-    from bursar.tools.web.features import NAMES, VOTERS, describe
-    from bursar.tools.web.formulas import formulas_to_tex
-    from bursar.tools.web.lexicon import spoken
-    from bursar.tools.web.prepare import parse_page, prepare
-    from bursar.tools.web.segments import segment
-    from bursar.tools.web.traits import traits
-    from bursar.tools.web.votes import Candidate
+    from bursar.content.page.candidates import candidate_texts
+    from bursar.content.page.features import NAMES, VOTERS, describe
+    from bursar.content.page.formulas import formulas_to_tex
+    from bursar.content.page.lexicon import spoken
+    from bursar.content.page.prepare import parse_page, prepare
+    from bursar.content.page.segments import segment
+    from bursar.content.page.traits import traits
+    from bursar.content.page.votes import Candidate
 
     truth_path, cache = Path(job[0]), Path(job[1])
     key = truth_path.stem
@@ -246,7 +246,7 @@ def f1(page: dict[str, Any], kept: Any) -> float:
 
 
 def choose(sizes: Any, probabilities: Any) -> Any:
-    """As `bursar.tools.web.choice.choose`."""
+    """As `bursar.content.page.choice.choose`."""
     import numpy as np
 
     order = np.argsort(-probabilities)
@@ -275,16 +275,16 @@ def check_fold(job: tuple[list[dict[str, Any]], int]) -> tuple[dict[str, tuple[s
 
 
 def runtime(module: str) -> Any:
-    """The very code of the run time, `bursar.tools.web.<module>`, without the rest of bursar around it."""
+    """The very code of the run time, `bursar.content.page.<module>`, without the rest of bursar around it."""
     import importlib
     import sys
     import types
 
-    if "web" not in sys.modules:
-        package = types.ModuleType("web")
-        package.__path__ = [str(Path(__file__).resolve().parents[1] / "tools" / "web")]
-        sys.modules["web"] = package
-    return importlib.import_module(f"web.{module}")
+    if "page" not in sys.modules:
+        package = types.ModuleType("page")
+        package.__path__ = [str(Path(__file__).resolve().parents[1] / "content" / "page")]
+        sys.modules["page"] = package
+    return importlib.import_module(f"page.{module}")
 
 
 def check(cache: Path, processes: int, keep: Path | None) -> None:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from bursar.guard.workers import Workers
 
-READ, TEXT = "bursar.tools.web.extract:run", "bursar.tools.web.text:run"
+READ, TEXT = "bursar.content.page.extract:run", "bursar.content.text:run"
 LATER, SMALL, AT_ONCE = 20, 60, 40
 
 
@@ -57,7 +57,7 @@ class Bench:
 
     async def pages(self, data: Path, every: int) -> None:
         """Each page through a worker and in this process, in turn."""
-        from bursar.tools.web import extract
+        from bursar.content.page import extract
 
         through: list[float] = []
         inside: list[float] = []

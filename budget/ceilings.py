@@ -18,21 +18,34 @@ class Ceiling:
     patience_s: float = 25.0
 
 
+PICTURE_BYTES = 8192
+"""Largest picture beside a reply: as large as the reply itself, for a client that puts its base64 before a model."""
+
 _SDK_DEFAULT = "mcp"
 """What a client built on the Python SDK calls itself unless told otherwise."""
 
 _WAITS_S: dict[str, float] = {
-    # Measured with each client's default settings against a slow tool; a tenth is kept back for the way there and back.
-    _SDK_DEFAULT: 4.0,  # openai-agents and google-adk wait 5 s under it, agno 10 s
+    # By what each client calls itself, measured with its default settings against a slow tool; a tenth is kept back for
+    # the way there and back.
+    _SDK_DEFAULT: 4.0,  # openai-agents and AutoGen wait 5 s under it, agno 10 s, CrewAI and LlamaIndex 30 s
+    "google-adk": 4.0,  # 5 s on standard input and output
     "claude-code": 270.0,  # 300 s idle over HTTP, 30 min on stdio
     "codex-mcp-client": 270.0,  # tool_timeout_sec = 300
-    "gemini-cli-mcp-client": 270.0,  # 600 s
+    "gemini-cli-mcp-client": 270.0,  # 600 s; NAME of the server follows
     "opencode": 54.0,  # 60 s
-    "github-copilot-developer": 162.0,  # 180 s
-    "qwen-code": 135.0,  # more than 150 s
-    "cline": 54.0,  # 60 s
-    "continue": 54.0,  # 60 s
+    "copilot-cli": 162.0,  # 180 s
+    "qwen-cli-mcp-client": 135.0,  # more than 150 s; NAME of the server follows
+    "@cline/core": 54.0,  # 60 s
+    "continue-cli-client": 54.0,  # 60 s
 }
+
+_STARTS_PER_CALL = frozenset({_SDK_DEFAULT, "inspector-cli", "mcporter"})
+"""LangChain by default, LlamaIndex and CrewAI go by the SDK's name."""
+
+_PRINTS_PICTURES = frozenset({_SDK_DEFAULT, "google-adk", "continue-cli-client", "@cline/core"})
+"""What these give their model for a picture, measured: its base64 as text. AutoGen and LlamaIndex go by the SDK's name,
+AutoGen re-encoded a picture of 13 kB into 135,912 tokens; LangChain, openai-agents, strands, agno and agent-framework,
+which show one as a picture, cannot be told from them."""
 
 
 def ceiling_for(client: str, base: Ceiling) -> Ceiling:
@@ -46,3 +59,13 @@ def ceiling_for(client: str, base: Ceiling) -> Ceiling:
     products = (known for known in _WAITS_S if known != _SDK_DEFAULT and name.startswith(f"{known}-"))
     known = name if name in _WAITS_S else max(products, key=len, default=None)
     return base if known is None else replace(base, patience_s=_WAITS_S[known])
+
+
+def starts_per_call(client: str) -> bool:
+    """Tell whether a client of this name may start a server for every call, and end it with the answer."""
+    return client.lower() in _STARTS_PER_CALL
+
+
+def prints_pictures(client: str) -> bool:
+    """Tell whether a client of this name may put a picture before its model as text, for thousands of tokens."""
+    return client.lower() in _PRINTS_PICTURES

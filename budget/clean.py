@@ -1,8 +1,9 @@
 """Make texts safe to send: valid UTF-8 for contents; one visible, harmless line for facts and logs."""
 
+import json
 import re
 
-from . import _graphemes
+from . import graphemes
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -34,6 +35,16 @@ def _visible() -> dict[int, str]:
 _VISIBLE = _visible()
 
 
+_ACTING = re.compile("[\x7f" + "".join(f"{chr(first)}-{chr(last)}" for first, last in _HIDDEN) + "]")
+
+
+def escaped(form: str) -> str:
+    """Write in a JSON text as escapes what acts on a terminal, hides or reorders: it means the same and is seen."""
+    if form.isascii() and "\x7f" not in form:
+        return form
+    return _ACTING.sub(lambda found: json.dumps(found.group())[1:-1], form)
+
+
 def utf8(text: str) -> str:
     """Return `text` with every lone surrogate as U+FFFD and nothing else changed: it can be encoded as UTF-8.
 
@@ -57,8 +68,8 @@ def clean(text: str, limit: int = 300) -> str:
     if limit < 1:
         return ""
     # CR LF alone makes a text shorter, so this much of it holds all that can be kept and the grapheme behind it.
-    seen = text[: 2 * (limit + _graphemes.LOOK_AROUND)]
+    seen = text[: 2 * (limit + graphemes.LOOK_AROUND)]
     line = seen.replace("\r\n", "\n").translate(_VISIBLE)
     if len(line) <= limit:
         return line
-    return line[: _graphemes.floor(line, limit - 1)] + "…"
+    return line[: graphemes.floor(line, limit - 1)] + "…"

@@ -3,8 +3,8 @@
 import json
 from dataclasses import dataclass
 
-from . import _graphemes, tokens
-from .clean import utf8
+from . import graphemes, tokens
+from .clean import escaped, utf8
 
 _QUOTES = 2
 
@@ -17,7 +17,7 @@ class Allowance:
     """The most that a text may take in a reply, as a JSON string: escapes and both quotes included.
 
     Attributes:
-        tokens: o200k tokens of `json.dumps(text, ensure_ascii=False)`.
+        tokens: o200k tokens of its JSON form, as `form.dumps` writes it.
         bytes: UTF-8 bytes of the same.
     """
 
@@ -53,7 +53,7 @@ _encode = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def _form(text: str) -> str:
-    return _encode(utf8(text))
+    return escaped(_encode(utf8(text)))
 
 
 def _size(form: str) -> int:
@@ -130,12 +130,12 @@ def _at_boundary(text: str, reach: int, *, from_end: bool) -> str:
         line = text.find("\n", max(0, start - 1)) + 1
         if line and 2 * (len(text) - line) >= reach:
             return text[line:]
-        return text[_graphemes.ceiling(text, start) :]
+        return text[graphemes.ceiling(text, start) :]
     line = text.rfind("\n", 0, reach) + 1
     if 2 * line >= reach:
         return text[:line]
-    return text[: _graphemes.floor(text, reach)]
+    return text[: graphemes.floor(text, reach)]
 
 
 def _outermost_grapheme(text: str, *, from_end: bool) -> str:
-    return text[_graphemes.floor(text, len(text) - 1) :] if from_end else text[: _graphemes.ceiling(text, 1)]
+    return text[graphemes.floor(text, len(text) - 1) :] if from_end else text[: graphemes.ceiling(text, 1)]

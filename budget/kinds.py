@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from ._magic import recognise
+from .formats import recognise
 
 HEAD_BYTES = 64 << 10
 """As much of the start as a decision needs."""

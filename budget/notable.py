@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from heapq import nlargest
 
-from ._pattern import compile_bytes
-from ._severity import CANDIDATE_WORDS, ERROR, FATAL, WARNING, ZEROS, severity
 from .clean import clean
+from .pattern import compile_bytes
+from .severity import CANDIDATE_WORDS, ERROR, FATAL, WARNING, ZEROS, severity
 
 TEXT_MAX_CHARACTERS = 200
 

@@ -1,6 +1,7 @@
 """Recognises credentials by their known formats and blanks them, without moving a byte or a line of what is around.
 
 It keeps keys from being shown by accident; it is no wall: who wants to read a key can have it printed in another form.
+One that is not in one piece is not recognised: with an escape for a letter (`\\u0067hp_`), a colour or quotes in it.
 All patterns are RE2's: no text makes them slow.
 """
 
@@ -11,10 +12,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import cast
 
-from ._pattern import compile_bytes
 from .clean import utf8
 from .content import Content
-from .form import dumps
+from .json_size import dumps
+from .pattern import compile_bytes
 
 REACH_BYTES = 16 << 10
 """The longest credential that is recognised whole; the private key of RSA 8192 has some 6,400 bytes."""
@@ -30,37 +31,47 @@ _SCHEME = r"[A-Za-z][A-Za-z0-9+.]{0,20}"
 _USER = r"[^\s/?#\"'<>\\@:]{0,200}"
 _BEFORE_AT = r"[^\s/?#\"'<>\\@\[*][^\s/?#\"'<>\\@]{0,199}"
 
+_ESCAPED = r"(?:\\u001[bB]|\\x1[bB]|\\033|\\e|\x1b)"
+_START = (
+    rf"(?:\b|_|{_ESCAPED}\[[0-9;]{{0,20}}[A-Za-z]"
+    r"|\\[abfnrtv0]|\\u[0-9A-Fa-f]{4}|\\x[0-9A-Fa-f]{2}|%[0-9A-Fa-f]{2})"
+)
+"""Where a word begins, also behind an underscore, and behind a colour or an escape of JSON or of a URL."""
+
 _FORMATS: tuple[tuple[str, str], ...] = (
     # Each with one group, which is what is blanked. The prefixes and least lengths are those of the issuers; where
     # they do not publish them, those of gitleaks (gitleaks/gitleaks, config/gitleaks.toml, by the rule named here). A
     # longer one than any seen yet is blanked to its end.
     #
     # docs.aws.amazon.com, IAM identifiers, "Understanding unique ID prefixes"; gitleaks aws-access-token.
-    ("aws-key", r"\b((?:AKIA|ASIA|ABIA|ACCA|A3T[A-Z0-9])[A-Z0-9]{16})\b"),
+    ("aws-key", rf"{_START}((?:AKIA|ASIA|ABIA|ACCA|A3T[A-Z0-9])[A-Z0-9]{{16}})\b"),
     # The same page; a secret has no prefix, so only its usual name gives it away: detect-secrets, plugins/aws.py.
     ("aws-secret", r"(?i:secret_?(?:access_?)?key)[^A-Za-z0-9/+]{1,8}([A-Za-z0-9/+]{40})(?:[^A-Za-z0-9/+=]|$)"),
     # github.blog, "Behind GitHub's new authentication token formats"; gitleaks github-pat, github-fine-grained-pat.
-    ("github-token", r"\b(gh[pousr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{60,})"),
+    ("github-token", r"(gh[pousr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{60,})"),
     # docs.gitlab.com, "Token prefixes"; gitleaks gitlab-pat and the rules behind it.
-    ("gitlab-token", rf"\b(gl(?:pat|ptt|dt|rt|cbt|ft|soat|agent|imt|oas)-{_WORD}{{20,}}(?:\.{_WORD}{{2,}})*)"),
+    ("gitlab-token", rf"(gl(?:pat|ptt|dt|rt|cbt|ft|soat|agent|imt|oas)-{_WORD}{{20,}}(?:\.{_WORD}{{2,}})*)"),
     # docs.slack.dev, "Tokens"; gitleaks slack-bot-token, slack-user-token, slack-app-token, slack-config-*.
-    ("slack-token", r"\b(xox[a-z](?:\.xox[a-z])?-[A-Za-z0-9-]{10,}|xapp-[0-9]-[A-Za-z0-9-]{10,})"),
+    ("slack-token", rf"{_START}(xox[a-z](?:\.xox[a-z])?-[A-Za-z0-9-]{{10,}}|xapp-[0-9]-[A-Za-z0-9-]{{10,}})"),
     # docs.stripe.com, "API keys"; gitleaks stripe-access-token.
-    ("stripe-key", r"\b((?:sk|rk)_(?:live|test|prod)_[A-Za-z0-9]{10,})"),
+    ("stripe-key", rf"{_START}((?:sk|rk)_(?:live|test|prod)_[A-Za-z0-9]{{10,}})"),
     # gitleaks anthropic-api-key, anthropic-admin-api-key.
-    ("anthropic-key", rf"\b(sk-ant-[a-z]{{2,10}}[0-9]{{2}}-{_WORD}{{20,}})"),
+    ("anthropic-key", rf"(sk-ant-[a-z]{{2,10}}[0-9]{{2}}-{_WORD}{{20,}})"),
     # gitleaks openai-api-key: new ones name their kind, old ones have `OpenAI` in base64 in their middle.
-    ("openai-key", rf"\b(sk-(?:proj|svcacct|admin|None)-{_WORD}{{20,}}|sk-[A-Za-z0-9]{{20}}T3BlbkFJ[A-Za-z0-9]{{20}})"),
+    (
+        "openai-key",
+        rf"{_START}(sk-(?:proj|svcacct|admin|None)-{_WORD}{{20,}}|sk-[A-Za-z0-9]{{20}}T3BlbkFJ[A-Za-z0-9]{{20}})",
+    ),
     # cloud.google.com, "Manage API keys"; gitleaks gcp-api-key.
-    ("google-key", rf"\b(AIza{_WORD}{{35}})"),
+    ("google-key", rf"{_START}(AIza{_WORD}{{35}})"),
     # github.blog, "Announcing npm's new access token format"; gitleaks npm-access-token.
-    ("npm-token", r"\b(npm_[A-Za-z0-9]{36})\b"),
+    ("npm-token", r"(npm_[A-Za-z0-9]{36})\b"),
     # pypi.org/help/#apitoken: a macaroon, whose beginning names pypi.org or test.pypi.org; gitleaks pypi-upload-token.
-    ("pypi-token", rf"\b(pypi-AgE{_WORD}{{50,}})"),
+    ("pypi-token", rf"(pypi-AgE{_WORD}{{50,}})"),
     # huggingface.co/docs/hub/security-tokens; gitleaks huggingface-access-token.
-    ("huggingface-token", r"\b(hf_[A-Za-z0-9]{34,})\b"),
+    ("huggingface-token", rf"{_START}(hf_[A-Za-z0-9]{{34,}})\b"),
     # RFC 7519 and RFC 7515: `{"` in base64url is `eyJ`, in the header and in the claims.
-    ("jwt", rf"\b(eyJ{_WORD}{{10,}}\.eyJ{_WORD}{{10,}}\.{_WORD}{{10,}})"),
+    ("jwt", rf"{_START}(eyJ{_WORD}{{10,}}\.eyJ{_WORD}{{10,}}\.{_WORD}{{10,}})"),
     # RFC 9110, section 11.6.2, and RFC 6750.
     (
         "token",

@@ -10,7 +10,7 @@ from . import cut
 from .ceilings import Ceiling
 from .clean import clean, utf8
 from .cut import Allowance
-from .form import cost, dumps, less, within
+from .json_size import cost, dumps, less, within
 from .page import Page, Piece, Resume
 
 FACT_MAX_CHARACTERS = 300

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import anyio
@@ -274,6 +275,9 @@ class Jobs:
 
     def warm(self) -> None:
         """Do nothing: there is no helper process here."""
+
+    def leave(self, session: Path) -> None:
+        """Do nothing: no process here belongs to one session."""
 
     async def start(self, order: Order) -> _JobCommand:
         """Start a command; see `Commands.start`."""

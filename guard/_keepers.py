@@ -9,13 +9,15 @@ import socket
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio
 
 from ..errors import BursarError
+from ._spool import spooled
 from ._zygotes import Zygote, Zygotes
-from .commands import Exit, Order
+from .commands import End, Exit, Order
 
 if TYPE_CHECKING:
     from .sandbox.sandbox import Sandbox
@@ -37,6 +39,10 @@ _START_S = 30.0
 """A command that has not begun by then never will: its directory, say, is on a server that does not answer."""
 
 
+class _OutdatedError(BursarError):
+    """Nothing of the command has run, its helper process being gone or out of date: a fresh one may start it."""
+
+
 class _KeptCommand:
     """A command as the server sees it: the other end of its keeper's socket."""
 
@@ -50,7 +56,7 @@ class _KeptCommand:
         self._gone = gone
         self._keeper = 0
         self._heard = b""
-        self._stopping = False
+        self._ending: End = "lost"
         self._loop = asyncio.get_running_loop()
         self._begun = asyncio.Event()
         self._ended = asyncio.Event()
@@ -97,7 +103,7 @@ class _KeptCommand:
         return self.exit
 
     async def kill(self, grace_s: float = 0.5) -> Exit:
-        self._stopping = True
+        self._ending = "stopped"
         if self.exit is None:
             with suppress(OSError):
                 self._control.send(b"stop %f\n" % grace_s)
@@ -145,7 +151,7 @@ class _KeptCommand:
 
     def abandon(self) -> Exit:
         """Let go of the keeper, which thereupon kills everything at once."""
-        self._stopping = True
+        self._ending = "server ended"
         return self._lose()
 
     def _hear(self) -> None:
@@ -195,11 +201,11 @@ class _KeptCommand:
         """
         took_s = self._loop.time() - self._started_at
         if self._keeper == 0 and self.failure is None:
-            self.failure = BursarError(
+            kind = _OutdatedError if self.zygote.is_gone else BursarError
+            self.failure = kind(
                 "command_not_started", "the helper process that was to start the command has gone", "Call again"
             )
-        ended = "stopped" if self._stopping else "lost"
-        return self._finish(Exit(ended, None, "SIGKILL", 0, 0, took_s, 0.0, 0))
+        return self._finish(Exit(self._ending, None, "SIGKILL", 0, 0, took_s, 0.0, 0))
 
     def _finish(self, outcome: Exit) -> Exit:
         if self.exit is not None:
@@ -233,9 +239,20 @@ class Keepers:
         """Start the helper process, where it is the same for all sessions."""
         self._zygotes.warm()
 
+    def leave(self, session: Path) -> None:
+        """End the helper process of a session, and everything below it."""
+        self._zygotes.leave(session)
+
     async def start(self, order: Order) -> _KeptCommand:
         """Start a command; see `Commands.start`."""
         zygote = await self._zygotes.of(order.session)
+        try:
+            return await self._start(zygote, order)
+        except _OutdatedError:
+            self._zygotes.retire(zygote)
+            return await self._start(await self._zygotes.of(order.session), order)
+
+    async def _start(self, zygote: Zygote, order: Order) -> _KeptCommand:
         try:
             zygote.warm()
             command = self._forked(zygote, order)
@@ -282,7 +299,7 @@ class Keepers:
     def _forget(self, command: _KeptCommand) -> None:
         if command in self._running:
             self._running.remove(command)
-            command.zygote.commands -= 1
+            self._zygotes.release(command.zygote)
 
 
 def _encode(order: Order) -> bytes:
@@ -345,18 +362,8 @@ def _spool(data: bytes, theirs: ExitStack) -> int:
     """Put bytes into a nameless file, so that nobody has to feed them to a command that may not want them."""
     if not data:
         return _open_stdin("null", theirs)[0]
-    if sys.platform == "linux":
-        fd = os.memfd_create("bursar")
-    else:
-        from tempfile import TemporaryFile
-
-        with TemporaryFile() as file:
-            fd = os.dup(file.fileno())
+    fd = spooled(data)
     theirs.callback(os.close, fd)
-    view = memoryview(data)
-    while view:
-        view = view[os.write(fd, view) :]
-    os.lseek(fd, 0, os.SEEK_SET)
     return fd
 
 
@@ -367,6 +374,9 @@ def _failure(step: str, number: int) -> BursarError:
     if step == "walls":
         message = f"the command could not be confined, and so was not started: {why}"
         return BursarError("not_isolated", message, "See that every root exists; `bursar doctor` tells more")
+    if step == "view":
+        message = "what commands see was replaced outside while the command was to begin, so it was not started"
+        return _OutdatedError("not_isolated", message, "Call again")
     if number == errno.ENOENT:
         return BursarError("no_such_program", "the program to run does not exist", "Check its path")
     if number == errno.E2BIG:

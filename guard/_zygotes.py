@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import BursarError
+from ._spool import spooled
 from .commands import Order
 from .environment import helper_environment
 from .helper import python
@@ -37,17 +38,28 @@ class Zygote:
     Attributes:
         commands: how many it keeps just now.
         used_at: when it was last asked for; monotonic seconds.
+        session: directory of the session that it is for; None where it is for all.
     """
 
     def __init__(self, sandbox: "Sandbox | None" = None, session: Path | None = None, tasks: int = 0) -> None:
         self.commands = 0
         self.used_at = 0.0
+        self.session = session
         self._sandbox = sandbox
-        self._session = session
         self._tasks = tasks
         self._cell: Cell | None = None
         self._orders: socket.socket | None = None
         self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether it has ended, or is about to, without being asked."""
+        try:
+            return self._orders is not None and not self._orders.recv(1, socket.MSG_PEEK)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
 
     def warm(self) -> None:
         """Start it unless it runs.
@@ -59,8 +71,8 @@ class Zygote:
         if self._orders is not None:
             return
         with ExitStack() as undo:
-            if self._sandbox is not None and self._session is not None:
-                self._cell = self._sandbox.cell(self._session, self._tasks)
+            if self._sandbox is not None and self.session is not None:
+                self._cell = self._sandbox.cell(self.session, self._tasks)
                 undo.callback(self._cell.leave)
             ours, theirs = socket.socketpair()
             undo.callback(ours.close)
@@ -117,17 +129,21 @@ class Zygote:
     def _start(self, orders: int) -> "subprocess.Popen[bytes]":
         cell = self._cell
         server = os.getpid() if cell is None or cell.sees_server else 0
-        arguments = [str(orders), str(server), *([] if cell is None else [json.dumps(cell.walls)])]
-        return subprocess.Popen(
-            [*([] if cell is None else cell.prefix), *python("zygote", *arguments)],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=None if cell is None else subprocess.DEVNULL,
-            pass_fds=[orders, *([] if cell is None else [cell.private.fd])],
-            cwd="/",
-            env=helper_environment(),
-            start_new_session=True,
-        )
+        # Not among its arguments, which its commands can see.
+        told = spooled(json.dumps(None if cell is None else cell.walls).encode())
+        try:
+            return subprocess.Popen(
+                [*([] if cell is None else cell.prefix), *python("zygote", str(orders), str(server))],
+                stdin=told,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,  # whoever reads the server's to its end does not wait for a command
+                pass_fds=[orders, *([] if cell is None else [cell.private.fd])],
+                cwd="/",
+                env=helper_environment(),
+                start_new_session=True,
+            )
+        finally:
+            os.close(told)
 
     def _send(self, message: bytes, descriptors: list[int]) -> None:
         for _ in range(2):
@@ -165,6 +181,7 @@ class Zygotes:
         self._sandbox = sandbox
         self._tasks = tasks_of(processes) if processes else 0
         self._of: dict[Path | None, Zygote] = {}
+        self._retired: set[Zygote] = set()
 
     def warm(self) -> None:
         """Start the one that needs no session."""
@@ -186,12 +203,37 @@ class Zygotes:
 
     def close(self) -> None:
         """End all of them and everything below them; waits up to 0.1 s."""
-        zygotes, self._of = list(self._of.values()), {}
+        zygotes = [*self._of.values(), *self._retired]
+        self._of, self._retired = {}, set()
         for zygote in zygotes:
             zygote.leave()
         until = time.monotonic() + _CLOSE_S
         for zygote in zygotes:
             zygote.close(max(0.0, until - time.monotonic()))
+
+    def leave(self, session: Path) -> None:
+        """End those of a session and everything below them; waits up to 0.1 s for each."""
+        for zygote in [zygote for zygote in (*self._of.values(), *self._retired) if zygote.session == session]:
+            self._of.pop(session, None)
+            self._retired.discard(zygote)
+            zygote.close()
+
+    def retire(self, zygote: Zygote) -> None:
+        """Have a fresh one start what comes; this one ends with the last of its commands."""
+        if self._of.get(zygote.session) is zygote:
+            del self._of[zygote.session]
+            self._retired.add(zygote)
+            self._end_retired(zygote)
+
+    def release(self, zygote: Zygote) -> None:
+        """Note that one of its commands has ended."""
+        zygote.commands -= 1
+        self._end_retired(zygote)
+
+    def _end_retired(self, zygote: Zygote) -> None:
+        if zygote in self._retired and not zygote.commands:
+            self._retired.remove(zygote)
+            zygote.close(0)
 
     def _get(self, key: Path | None) -> Zygote:
         zygote = self._of.get(key)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from .environment import command_environment
+from .limits import Limits
 from .sandbox.policy import Isolation
 
 if TYPE_CHECKING:
@@ -22,39 +23,13 @@ End = Literal[
     "cpu limit",
     "disk full",
     "lost",
+    "server ended",
 ]
 """Why a command is no longer running.
 
 `disk full`: its output could not be stored, for that or a similar reason. `lost`: its keeper was killed from outside,
-and what was left with it.
+and what was left with it. `server ended`: its client ended the server that ran it.
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What one command may use before it is ended.
-
-    Attributes:
-        timeout_s: seconds from its start.
-        output_bytes: of its output; what it printed beyond is not kept. (On Windows it is looked at from outside every
-            50 ms, so a fast writer gets some megabytes further.)
-        free_bytes: room on the output's disk below which a command that printed over 1 MiB is ended.
-        cpu_s: seconds of processor time, of everything it starts together; 0 for any. Watched, like the next two, on
-            Linux only, up to twice in a second, so that a fast command gets somewhat further.
-        memory_bytes: memory of everything it starts together, what is shared counted once; 0 for any.
-        processes: how many of them at a time, and 16 times as many threads; 0 for any.
-        file_bytes: of any file it writes (not on Windows); 0 for any.
-        grace_s: seconds between SIGTERM and SIGKILL at a time-out, and for what is left when the command itself ends.
-    """
-
-    timeout_s: float = 120.0
-    output_bytes: int = 2 * 1024**3
-    free_bytes: int = 256 * 1024**2
-    cpu_s: float = 0.0
-    memory_bytes: int = 0
-    processes: int = 0
-    file_bytes: int = 0
-    grace_s: float = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +105,8 @@ class _Starter(Protocol):
     def running(self) -> int: ...
 
     def warm(self) -> None: ...
+
+    def leave(self, session: Path) -> None: ...
 
     async def start(self, order: "Order") -> Command: ...
 
@@ -226,6 +203,14 @@ class Commands:
     def warm(self) -> None:
         """Start the helper process, so that the first command need not wait some 20 ms for it. Returns at once."""
         self._starter.warm()
+
+    def leave(self, session: Path) -> None:
+        """End everything that runs for a session, and remove its private directory for temporary files. Blocks.
+
+        Args:
+            session: its directory. Where nothing keeps sessions apart, their commands are not known by it.
+        """
+        self._starter.leave(session)
 
     async def start(
         self,

@@ -3,7 +3,6 @@
 from typing import Any
 
 import anyio
-from bursar import __version__
 from mcp.server.lowlevel.server import Server
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
@@ -18,6 +17,7 @@ from mcp_types import (
 )
 from opentelemetry import trace
 
+from .. import __version__
 from ..budget.clean import clean
 from . import completion, log, prompts, resources
 from .client import Context, client_of
@@ -33,7 +33,7 @@ def build(dispatcher: Dispatcher, listed: anyio.Event) -> Server[Any]:
         dispatcher: the choke point that answers calls.
         listed: set when a client has asked for the tools.
     """
-    tools = [described(tool, takes_session=dispatcher.callers.are_remote) for tool in dispatcher.tools.values()]
+    tools = [described(tool, takes_session=dispatcher.sessions.are_remote) for tool in dispatcher.tools.values()]
     schemas = {tool.name: tool.input_schema for tool in tools}  # else the SDK lists all tools at every call over HTTP
 
     async def list_tools(ctx: Context, params: PaginatedRequestParams | None) -> ListToolsResult:

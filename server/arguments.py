@@ -37,11 +37,11 @@ def _told(tool: Tool[Any], error: ValidationError) -> BursarError:
     if fault["type"] == "missing":
         return BursarError("bad_argument", f"{tool.name} needs {name!r}", f"Give it; {takes}")
     wrong = fault["msg"][0].lower() + fault["msg"][1:]
-    got = _shown(fault["input"])
+    got = shown(fault["input"])
     return BursarError("bad_argument", f"{name!r}: {wrong}, got {got}" if name else wrong, f"Give what fits; {takes}")
 
 
-def _shown(value: object) -> str:
+def shown(value: object) -> str:
     """Write a value in short; some cannot be written: lists that are too deep, numbers that are too long."""
     try:
         return clean(repr(value), _SHOWN_MAX_CHARACTERS)

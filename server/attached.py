@@ -9,10 +9,10 @@ from pydantic import Field
 from ..artifacts import Artifact
 from ..budget import cut
 from ..budget.cut import Allowance
-from ..budget.preview import Hint
+from ..budget.previews.preview import Hint
 from ..budget.reply import Shown
 from ..tools.base import Call, Done, Fact, Tool, ToolArgs
-from .draft import ContentView
+from .draft import view_of
 
 Form = Literal["text", "blob", "reply"]
 
@@ -69,12 +69,12 @@ class Attached(Tool[AttachedArgs]):
 
 
 class _Attachment:
-    """Shows a content as `ContentView` does, but other bytes than text whole too, if they fit."""
+    """Shows a content as replies do, but other bytes than text whole too, if they fit."""
 
     def __init__(self, artifact: Artifact, hint: Hint) -> None:
         self.form: Form = "reply"
         self._artifact = artifact
-        self._content = ContentView(artifact, hint)
+        self._content = view_of(artifact, hint)
 
     def whole(self, allowance: Allowance) -> str | None:
         """Return the content, or its base64, if that fits."""

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any, NoReturn
 
-from bursar import __version__
-
+from .. import __version__
 from ..errors import BursarError
 from .config import Settings, default_of, parse
 
@@ -63,11 +62,11 @@ def main(words: Sequence[str] | None = None) -> None:
         _fail(error)
     except KeyboardInterrupt:
         raise SystemExit(130) from None
-    except BrokenPipeError:
-        # Whoever read our output has gone; nothing may be written at exit either.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise SystemExit(1) from None
     except OSError as error:
+        # Whoever read our output has gone, or its disk is full; nothing may be written at exit either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):
+            raise SystemExit(1) from None
         _fail(
             BursarError("cannot_run", f"{type(error).__name__}: {error}", "See that the directory and the output exist")
         )
@@ -122,15 +121,18 @@ def _serve(settings: Settings) -> None:
         )
     # Nothing that start-up allocates is ever garbage: collecting in between is 10 to 20 % of its time.
     gc.disable()
+    _hide_memory()
+    from .front import step_behind
+
+    front = step_behind()
     from .confinement import begin_early
 
     begin_early(settings)
-    _hide_memory()
     from .stdio import serve_stdio
 
     gc.freeze()
     gc.enable()
-    serve_stdio(settings)
+    serve_stdio(settings, front)
 
 
 def _serve_http(settings: Settings) -> None:

@@ -61,9 +61,9 @@ def _session(params: CompleteRequestParams, dispatcher: Dispatcher, client: Clie
     """Return the session named in what was filled in so far, else the caller's; none is made for this."""
     given = (params.context.arguments or {}).get("session", "") if params.context else ""
     if not given:
-        return dispatcher.callers.current(client)
+        return dispatcher.sessions.current(client)
     try:
-        return dispatcher.callers.session({"session": given}, client)
+        return dispatcher.sessions.resolve({"session": given}, client)
     except BursarError:
         return None
 

@@ -7,8 +7,13 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, cast, get_args
 
-from ..artifacts.limits import Redaction
+from ..artifacts.limits import Limits, Redaction
 from ..errors import BursarError
+from ..guard.limits import Limits as CommandLimits
+from ..tools import COPY_BYTES
+
+_STORE, _COMMAND = Limits(), CommandLimits()
+"""What these say is the default of the settings that they are made from."""
 
 HTTP_ADDRESS = "127.0.0.1:8756"
 """Where `--http` listens if it is given no address."""
@@ -112,32 +117,47 @@ class Settings:
     patience_s: float = field(
         default=0.0, metadata=_told("answer within so many seconds", "S", "by what is known of the client")
     )
+    thumbnails: str = field(
+        default="auto",
+        metadata=_told(
+            "show pictures beside replies: on, off, or auto: not to clients known to print them as text",
+            "WHEN",
+            "auto",
+        ),
+    )
     capture_bytes: int = field(
-        default=2 * 1024**3, metadata=_told("a command that prints more than so many bytes is ended", "N")
+        default=_COMMAND.output_bytes, metadata=_told("a command that prints more than so many bytes is ended", "N")
     )
     copy_bytes: int = field(
-        default=64 * 1024**2, metadata=_told("a local file of more bytes is referenced, not copied", "N")
+        default=COPY_BYTES, metadata=_told("a local file of more bytes is referenced, not copied", "N")
     )
-    idle_days: float = field(default=7.0, metadata=_told("a session unused for so many days is removed", "N"))
+    idle_days: float = field(
+        default=_STORE.idle_s / 86_400, metadata=_told("a session unused for so many days is removed", "N")
+    )
     quota_bytes: int = field(
-        default=10 * 1024**3, metadata=_told("bytes of all artifacts together; the oldest idle sessions go first", "N")
+        default=_STORE.total_bytes,
+        metadata=_told(
+            "bytes of all artifacts together; above it, the oldest idle sessions of whoever holds most go", "N"
+        ),
     )
     session_quota_bytes: int = field(
-        default=4 * 1024**3, metadata=_told("bytes of one session's artifacts; what would go beyond is refused", "N")
+        default=_STORE.session_bytes,
+        metadata=_told("bytes of one session's artifacts; what would go beyond is refused", "N"),
     )
     principal_quota_bytes: int = field(
         default=0, metadata=_told("bytes of all sessions of one principal over HTTP; 0: as many as all together", "N")
     )
     redact: str = field(
-        default="off",
+        default=_STORE.redact,
         metadata=_told(
             "blank known credentials: off, shown (in replies; the artifact keeps them) or stored (there too)",
             "WHERE",
-            "off",
+            _STORE.redact,
         ),
     )
     fsync: bool = field(
-        default=False, metadata=_told("force every artifact to the disk before answering: safe from a power cut too")
+        default=_STORE.fsync,
+        metadata=_told("force every artifact to the disk before answering: safe from a power cut too"),
     )
     http: str = field(
         default="",
@@ -167,8 +187,7 @@ class Settings:
     allow_origin: tuple[str, ...] = field(
         default=(), metadata=_told("a web origin whose pages may call this server over HTTP", "ORIGIN")
     )
-    workers: int = field(default=1, metadata=_told("server processes that share the HTTP address", "N"))
-    max_calls: int = field(default=256, metadata=_told("calls over HTTP that run at a time, in each process", "N"))
+    max_calls: int = field(default=256, metadata=_told("calls over HTTP that run at a time", "N"))
     max_calls_per_principal: int = field(default=128, metadata=_told("those of one principal", "N"))
     max_calls_per_session: int = field(default=16, metadata=_told("those of one session", "N"))
     requests_per_minute: int = field(
@@ -180,10 +199,8 @@ class Settings:
         default=30.0,
         metadata=_told("the headers of an HTTP request, and its body, must come within so many seconds", "S"),
     )
-    max_connections: int = field(default=2000, metadata=_told("HTTP connections open at a time, in each process", "N"))
-    max_sessions: int = field(
-        default=2000, metadata=_told("HTTP sessions of handshake protocols open at a time, in each process", "N")
-    )
+    max_connections: int = field(default=2000, metadata=_told("HTTP connections open at a time", "N"))
+    max_sessions: int = field(default=2000, metadata=_told("HTTP sessions of handshake protocols open at a time", "N"))
     max_sessions_per_principal: int = field(default=500, metadata=_told("those of one principal", "N"))
     metrics: bool = field(default=False, metadata=_told("tell Prometheus about the server at /metrics, over HTTP"))
     otel: bool = field(
@@ -228,17 +245,36 @@ class Settings:
             if not directory.is_dir():
                 fix = "Name a directory that exists"
                 raise BursarError("bad_setting", f"--terminal-write {directory} is not a directory", fix)
+        self._check_tokens()
         for name, least in _LEAST.items():
             value = getattr(self, name)
             if not value >= least:  # not a number is not at least anything
                 option = f"--{name.replace('_', '-')}"
                 raise BursarError("bad_setting", f"{option} cannot be {value:g}", f"Use at least {least:g}")
 
+    def _check_tokens(self) -> None:
+        """Refuse a file of tokens where commands may write.
+
+        Whoever may write the directory decides which file its name leads to. Hidden there it would stay only until it
+        is replaced, as editors do when they save: the kernel then drops what covers it, in all namespaces.
+        """
+        if not self.auth_tokens:
+            return
+        given = Path(self.auth_tokens).expanduser().absolute()
+        ways = [Path(os.path.normpath(given)), given.parent.resolve(), given.resolve()]
+        for place in (*self.root, *self.terminal_write):
+            for above in (Path(os.path.normpath(place.absolute())), place.resolve()):
+                if any(way.is_relative_to(above) for way in ways):
+                    fault = f"--auth-tokens {self.auth_tokens} lies in {place}, where commands may write"
+                    fix = "Keep it elsewhere, such as in ~/.config/bursar, and name it by its whole path"
+                    raise BursarError("bad_setting", fault, fix)
+
 
 _CHOICES: dict[str, tuple[str, ...]] = {
     "redact": get_args(Redaction),
     "terminal": ("sandboxed", "unsafe", "off"),
     "terminal_net": ("on", "off"),
+    "thumbnails": ("auto", "on", "off"),
     "require_isolation": ("", "kernel"),
 }
 """What a setting with a few values may be."""
@@ -259,7 +295,6 @@ _LEAST: dict[str, float] = {
     "quota_bytes": 1,
     "session_quota_bytes": 1,
     "principal_quota_bytes": 0,
-    "workers": 1,
     "max_calls": 1,
     "max_calls_per_principal": 1,
     "max_calls_per_session": 1,

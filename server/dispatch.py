@@ -4,35 +4,39 @@ import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, Literal
 
 import anyio
 import anyio.lowlevel
-import anyio.to_thread
 
 from ..artifacts import Artifact, Session, Store, Writer
 from ..budget import reply
-from ..budget.ceilings import Ceiling, ceiling_for
+from ..budget.ceilings import PICTURE_BYTES, Ceiling, ceiling_for, prints_pictures
 from ..budget.clean import clean
 from ..errors import BursarError
 from ..guard.commands import Commands
+from ..guard.fair import shared_by
 from ..guard.net import Net
 from ..guard.paths import Workspace
 from ..guard.workers import Workers
 from ..tools.base import Call, Done, Outcome, Picture, Reading, Tool, ToolArgs
 from . import log
 from .arguments import checked
-from .callers import Callers, Client
+from .callers import Client
 from .config import Settings
-from .draft import SAME_MIN_BYTES, draft_of, fitted, is_partial
+from .draft import SAME_MIN_BYTES, draft_of, is_partial
 from .evenly import EvenRefusals
+from .fitter import Fitter
 from .progress import reported
 from .recent import Recent
+from .sessions import Sessions
 
 _GRACE = 1.1
 """How much longer than the client's patience a tool may take that does not watch it itself: the table of patience has
 kept a tenth back."""
+
+_REPLY_LEAST_S = 0.4
+"""For the reply of a tool that took all of the patience."""
 
 _INLINE_BYTES = 4096
 """A smaller content is fitted on the event loop: that is quicker than the way to a thread and back."""
@@ -42,9 +46,6 @@ _SHARED_BYTES = 1600
 
 _QUIET_TURNS = 8
 """Turns of the event loop without another arrival, after which all calls of a burst are taken to have arrived."""
-
-_PICTURE_MAX_BYTES = 256 * 1024
-"""A larger picture is left out: it would cost a model more than any text here."""
 
 _READINGS_BEFORE_ADVICE = 2
 """Reading the same stretch a third time means that something is looked for that a search would find."""
@@ -94,14 +95,14 @@ class Account:
         log.event("call", **vars(self), took_ms=round(took_s * 1000, 1))
 
 
-Turn = Callable[[Account, Client], AbstractAsyncContextManager[None]]
-"""Keeps a place among the running calls for one whose tool and session are known; may refuse it, as `busy` for one."""
+Turn = Callable[[Account, Client, str], AbstractAsyncContextManager[None]]
+"""Keeps a place among the running calls for one whose tool, session and sharer are known; may refuse it as `busy`."""
 
 Observer = Callable[[Account, float], None]
 """Is told of each call that has ended, and how many seconds it took; raises nothing."""
 
 
-def _at_once(_account: Account, _client: Client) -> AbstractAsyncContextManager[None]:
+def _at_once(_account: Account, _client: Client, _sharer: str) -> AbstractAsyncContextManager[None]:
     """Let every call run: one process's client shares with nobody."""
     return nullcontext()
 
@@ -126,13 +127,14 @@ class Dispatcher:
     """Runs tools for whoever calls: success, refusal, crash, time-out and cancellation all pass `answer`."""
 
     tools: Mapping[str, Tool[Any]]
-    callers: Callers
+    sessions: Sessions
     store: Store
     workspace: Workspace
     commands: Commands
     net: Net
     workers: Workers
     settings: Settings
+    fitter: Fitter
     turn: Turn = _at_once
     observers: list[Observer] = field(default_factory=list[Observer])
     _flights: dict[str, list[_Flight]] = field(default_factory=dict[str, list[_Flight]])
@@ -144,7 +146,8 @@ class Dispatcher:
         ceiling = ceiling_for(name, Ceiling(self.settings.reply_bytes, self.settings.reply_tokens))
         if self.settings.patience_s:
             ceiling = replace(ceiling, patience_s=self.settings.patience_s)
-        return Client(name, ceiling)
+        shows = {"on": True, "off": False}.get(self.settings.thumbnails, not prints_pictures(name))
+        return Client(name, ceiling, shows_pictures=shows)
 
     async def answer(self, tool: str | Tool[Any], arguments: Mapping[str, Any], client: Client) -> Answer:
         """Call a tool and reply within the client's ceiling, whatever happens; only cancellation gets no reply.
@@ -191,23 +194,47 @@ class Dispatcher:
             raise BursarError("unknown_tool", f"there is no tool {named!r}", f"Use one of {', '.join(self.tools)}")
         # Checked first: what cannot be done anyway makes no session.
         args = checked(tool, {key: value for key, value in arguments.items() if key != "session"})
-        session = self.callers.session(arguments, client)
+        session = self.sessions.resolve(arguments, client)
+        if not session.is_surveyed:
+            await anyio.to_thread.run_sync(session.survey)
         account.session = session.directory.name
-        with reported(client.progress) as progress:
-            async with self.turn(account, client):
-                return await self._in_turn(tool, args, session, replace(client, progress=progress), account)
+        sharer = client.sharer(session)
+        is_known = False
+        try:
+            with self.sessions.working(session), reported(client.progress) as progress, shared_by(sharer):
+                async with self.turn(account, client, sharer):
+                    answer = await self._in_turn(tool, args, session, replace(client, progress=progress), account)
+            is_known = session.handle in answer.text
+            return answer
+        finally:
+            self.sessions.end_call(session, is_known=is_known)
 
     async def _in_turn(
         self, tool: Tool[Any], args: ToolArgs, session: Session, client: Client, account: Account
     ) -> Answer:
         with self._aloft(session) as flight:
+            began = anyio.current_time()
             call = self._call(tool, args, session, client)
             outcome = await self._outcome(tool, args, call)
             if _length(outcome) > _SHARED_BYTES:
                 await flight.settle()
             share = max(self.settings.parallel_tokens // flight.company, reply.PART_MIN_TOKENS)
             ceiling = client.ceiling if share >= client.ceiling.tokens else replace(client.ceiling, tokens=share)
-            return await self._reply(outcome, call, ceiling, account)
+            left_s = call.patience_s * _GRACE - (anyio.current_time() - began)
+            return await self._reply(outcome, call, ceiling, account, max(left_s, _REPLY_LEAST_S))
+
+    async def remove_session(self, handle: str, owner: str) -> None:
+        """Delete a session with everything in it: its calls and its commands end, and nothing is stored in it again.
+
+        Raises:
+            BursarError: `unknown_session`, whatever is wrong with the handle; `store_failed`.
+        """
+        await self.sessions.remove(handle, owner, self._leave)
+
+    async def _leave(self, session: Session) -> None:
+        for tool in self.tools.values():
+            await tool.leave(session)
+        await anyio.to_thread.run_sync(self.commands.leave, session.directory)
 
     @property
     def _redacts(self) -> bool:
@@ -245,6 +272,7 @@ class Dispatcher:
             workers=self.workers,
             progress=client.progress,
             patience_s=client.ceiling.patience_s,
+            shows_pictures=client.shows_pictures,
         )
 
     async def _outcome(self, tool: Tool[Any], args: Any, call: Call) -> Outcome:  # noqa: ANN401 - as the tool has it
@@ -270,7 +298,7 @@ class Dispatcher:
         fix = "Ask for a smaller stretch (lines=, bytes=, a subdirectory), or have the server started with --patience-s"
         raise BursarError("timeout", what, fix)
 
-    async def _reply(self, outcome: Outcome, call: Call, ceiling: Ceiling, account: Account) -> Answer:
+    async def _reply(self, outcome: Outcome, call: Call, ceiling: Ceiling, account: Account, within_s: float) -> Answer:
         seen: set[str] = set()
         if isinstance(outcome, Reading):
             told: Outcome = self._advised(outcome)
@@ -278,18 +306,18 @@ class Dispatcher:
             told = outcome
         else:
             told = self._recognised(outcome, call, seen)
-        draft = draft_of(told, call, self.settings.preview_tokens, seen, by_uri=self.callers.are_remote)
+        draft = draft_of(told, call, self.settings.preview_tokens, seen, by_uri=self.sessions.are_remote)
         account.artifact = _kept_at(told)
         account.content_bytes = int(draft.size.get("bytes", 0))
         if isinstance(told, Reading) or account.content_bytes <= _INLINE_BYTES:
-            text = fitted(draft, ceiling, redacts=self._redacts)
+            text = self.fitter.at_once(draft, ceiling)
         else:
-            text = await anyio.to_thread.run_sync(partial(fitted, draft, ceiling, redacts=self._redacts))
+            text = await self.fitter.fit(draft, ceiling, within_s)
         account.truncated = is_partial(text)
         if isinstance(told, Done) and not told.afresh:
             self._remember(told)
         picture = told.picture if isinstance(told, Done) else None
-        return Answer(text, picture=picture if picture and len(picture.data) <= _PICTURE_MAX_BYTES else None)
+        return Answer(text, picture=picture if picture and len(picture.data) <= PICTURE_BYTES else None)
 
     def _recognised(self, done: Done, call: Call, seen: set[str]) -> Done:
         """Put artifacts in the place of writers, and the first artifact of a repeated call in that of its repetition.
@@ -318,7 +346,7 @@ class Dispatcher:
         """Advise to search whoever reads the same stretch of an unchanged content again and again."""
         if reading.artifact is None or reading.artifact.state == "live" or "matches" in reading.facts:
             return reading
-        times = self._readings.add(f"{_content(reading.artifact)} {reading.page.pieces[:1]} {len(reading.page.pieces)}")
+        times = self._readings.add(_content(reading.artifact), reading.page.pieces[:1], len(reading.page.pieces))
         if times <= _READINGS_BEFORE_ADVICE:
             return reading
         advice = f"read {times} times now, unchanged; grep finds what you look for"
@@ -326,7 +354,7 @@ class Dispatcher:
 
 
 def _content(artifact: Artifact) -> str:
-    """Name what an artifact holds: in a session that was deleted and begun anew, a reference is given out again."""
+    """Name an artifact as it is now: a live one has other contents later."""
     return f"{artifact.ref} {artifact.sha256}"
 
 

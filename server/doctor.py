@@ -8,16 +8,16 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import anyio
-from bursar import __version__
 
-from ..artifacts import Store
+from .. import __version__
 from ..errors import BursarError
 from ..guard.commands import Commands
-from ..guard.sandbox import bubblewrap
 from ..guard.sandbox.policy import Isolation
 from ..guard.workers import Workers
 from . import confinement
 from .config import Settings
+from .house import store_of
+from .upkeep import UNSEEN_LOCKS, UNSEEN_LOCKS_CURE
 
 _ATTACKS = {
     "read": "read another session's file",
@@ -93,9 +93,6 @@ def _about(settings: Settings, isolation: Isolation) -> Iterator[str]:
     yield f"bursar      {__version__}, Python {platform.python_version()}, {platform.system()} {platform.release()}"
     yield f"data        {data}{'' if data.exists() else ' (not made yet)'}, {_room(data)}"
     yield f"roots       {', '.join(map(str, settings.root))}"
-    bwrap = bubblewrap.program((*settings.root, *settings.terminal_write))
-    if sys.platform == "linux":
-        yield f"bubblewrap  {bwrap or 'not installed'}"
     yield f"isolation   {isolation.level}{f': {isolation.means}' if isolation.means else ''}"
     yield f"terminal    {settings.terminal}, network {settings.terminal_net}"
     yield from _bounds(settings)
@@ -138,12 +135,20 @@ def _wanting(settings: Settings, isolation: Isolation) -> Iterator[str]:
         yield _sentence("the terminal does not work", isolation.reason, isolation.cure)
     elif settings.terminal == "unsafe":
         yield _sentence("commands are not kept in", isolation.reason, isolation.cure)
-    try:
-        Store(settings.data_dir / "bursar").sweep()
-    except BursarError as error:
-        yield _sentence(error.message, "", error.fix)
+    yield from _store(settings)
     if sys.platform != "win32" and shutil.which("bash") is None:
         yield _sentence("there is no bash", "commands are run by /bin/sh instead", "Install bash")
+
+
+def _store(settings: Settings) -> Iterator[str]:
+    try:
+        store = store_of(settings)
+        store.check()
+        if not store.is_local:
+            what = "old sessions are never removed from the data directory"
+            yield _sentence(what, UNSEEN_LOCKS, UNSEEN_LOCKS_CURE)
+    except BursarError as error:
+        yield _sentence(error.message, "", error.fix)
 
 
 def _sentence(what: str, why: str, cure: str) -> str:

@@ -3,16 +3,15 @@
 import json
 from collections.abc import Collection
 from dataclasses import replace
-from functools import cached_property
 from typing import Any
 
-from ..artifacts import Artifact
-from ..budget import reply, tokens
-from ..budget.ceilings import Ceiling
+from ..artifacts import Artifact, Reference
 from ..budget.clean import clean
 from ..budget.cut import Allowance
-from ..budget.preview import Hint, Known, Look
-from ..budget.reply import Draft, PageView, Shown, facts, next_call
+from ..budget.previews.preview import Hint, Known
+from ..budget.reply import Draft, PageView, facts, next_call
+from ..content.fitting import ContentView
+from ..guard.names import written
 from ..tools.base import Call, Done, Outcome, Reading
 
 BYTES_PER_TOKEN = 4.5
@@ -22,35 +21,10 @@ SAME_MIN_BYTES = 1200
 """A repeated content shorter than this is shown again: pointing to it would cost as much."""
 
 
-class ContentView:
-    """Shows a stored content: whole if it fits, else what its kind makes most useful."""
-
-    def __init__(self, artifact: Artifact, hint: Hint) -> None:
-        self._artifact = artifact
-        self._hint = hint
-
-    @cached_property
-    def _look(self) -> Look:
-        artifact = self._artifact
-        return Look(artifact, Known(artifact.lines, artifact.notable, artifact.watched_bytes), self._hint)
-
-    def whole(self, allowance: Allowance) -> str | None:
-        """Return the content if it is valid UTF-8 and fits."""
-        return self._look.whole(allowance) if self._artifact.size <= allowance.bytes else None
-
-    def part(self, allowance: Allowance) -> Shown:
-        """Show a preview by kind, with the measures that a reader of the whole wants."""
-        seen = self._look.part(allowance)
-        left_out = f"{seen.left_out} not shown" if seen.left_out else ""
-        return Shown(seen.value, left_out, seen.suggest or None, self._measures)
-
-    @cached_property
-    def _measures(self) -> dict[str, str]:
-        artifact = self._artifact
-        with artifact.opened() as content:
-            samples = [content.read(offset, length) for offset, length in tokens.windows(content.size)]
-        measures = {"tokens": tokens.human(tokens.estimate(artifact.size, samples))}
-        return measures | ({"sha256": artifact.sha256[:12]} if artifact.sha256 else {})
+def view_of(artifact: Artifact, hint: Hint) -> ContentView:
+    """Return what shows a stored content by its kind."""
+    known = Known(artifact.lines, artifact.notable, artifact.watched_bytes)
+    return ContentView(artifact, known, hint, artifact.sha256)
 
 
 def draft_of(
@@ -72,23 +46,6 @@ def draft_of(
     return replace(_of_done(outcome, call.did, taste, seen, by_uri), parts=parts)
 
 
-def fitted(draft: Draft, ceiling: Ceiling, *, redacts: bool) -> str:
-    """Serialise a draft within its ceiling; what looks like a credential is replaced, and `redacted` counts it.
-
-    Contents come here without theirs: what is cut in a preview can no longer be recognised. The rest, such as names and
-    titles, is looked at here.
-    """
-    text = reply.fit(draft, ceiling)
-    if not redacts:
-        return text
-    from ..budget import redact
-
-    text = redact.document(text)
-    if count := redact.marks(text):
-        text = redact.document(reply.fit(replace(draft, entries={**draft.entries, "redacted": count}), ceiling))
-    return text
-
-
 def is_partial(text: str) -> bool:
     """Tell whether a reply shows only a part of a content; what stands in the content itself does not count."""
     if '"incomplete":' not in text:
@@ -106,17 +63,17 @@ def _of_reading(reading: Reading, call: Call) -> Draft:
 
 def _of_done(done: Done, did: str, taste: Allowance, seen: Collection[str], by_uri: bool) -> Draft:
     told = facts(({"did": did} if did else {}) | dict(done.facts))
-    if by_uri and "artifact" in told:  # of an output that is not shown
-        told |= {"path": f"artifact://{told['artifact']}"}
+    if by_uri and (kept := Reference.parse(str(told.get("artifact")))) is not None:  # an output that is not shown
+        told |= {"path": kept.uri}
     if not isinstance(done.output, Artifact):
         return Draft(told)
     artifact = done.output
-    path = f"artifact://{artifact.ref}" if by_uri else clean(artifact.path, 4096)
+    path = artifact.uri if by_uri else clean(written(artifact.path), 4096)
     entries = {"artifact": artifact.ref, "path": path} | told
     if artifact.ref in seen:
         note = {"same_as": f"unchanged since it was shown; see it again: {next_call(artifact.ref, {})}"}
         return Draft(entries | note, artifact.ref, _size(artifact))
-    view = done.view or ContentView(artifact, done.hint)
+    view = done.view or view_of(artifact, done.hint)
     return Draft(entries, artifact.ref, _size(artifact), view, taste)
 
 

@@ -8,37 +8,31 @@ from typing import Any, cast
 from ..artifacts import Limits, Store
 from ..artifacts.limits import Redaction
 from ..guard.commands import Commands
-from ..guard.commands import Limits as CommandLimits
+from ..guard.limits import Limits as CommandLimits
 from ..guard.net import AllowNet, Net, NetSettings
 from ..guard.paths import Workspace
 from ..guard.workers import Workers
 from ..tools import tools
 from ..tools.base import Tool
 from . import confinement
-from .callers import Callers, LocalCallers
 from .config import Settings
 from .dispatch import Dispatcher
+from .fitter import Fitter
+from .sessions import Sessions, StdioSessions
 
 
 @asynccontextmanager
-async def house(settings: Settings, callers: Callable[[Store], Callers] | None = None) -> AsyncGenerator[Dispatcher]:
+async def house(settings: Settings, sessions: Callable[[Store], Sessions] | None = None) -> AsyncGenerator[Dispatcher]:
     """Yield the choke point of a server; end what its calls left running behind it.
 
     Args:
         settings: how the server behaves.
-        callers: makes what decides whose session a call works in; default: those of one local process.
+        sessions: of those who call, made for its store; default: those of one local process.
 
     Raises:
         BursarError: a setting that cannot be followed, such as a data directory that cannot be written.
     """
-    limits = Limits(
-        idle_s=settings.idle_days * 86_400,
-        total_bytes=settings.quota_bytes,
-        session_bytes=min(settings.session_quota_bytes, settings.quota_bytes),
-        fsync=settings.fsync,
-        redact=cast("Redaction", settings.redact),
-    )
-    store = Store(settings.data_dir / "bursar", limits)
+    store = store_of(settings)
     commands = Commands(settings.pass_env, _command_limits(settings), confinement.sandbox(settings))
     net = Net(
         NetSettings(
@@ -47,23 +41,37 @@ async def house(settings: Settings, callers: Callable[[Store], Callers] | None =
             obeys_robots=not settings.ignore_robots,
         )
     )
-    workers = Workers(hidden=[settings.data_dir])
+    workers, previewers = (Workers(hidden=[settings.data_dir]) for _ in range(2))
     try:
         if settings.require_isolation:
             confinement.require(settings, await commands.isolation())
         yield Dispatcher(
             tools=_tools(settings),
-            callers=LocalCallers(store, settings.session) if callers is None else callers(store),
+            sessions=StdioSessions(store, settings.session) if sessions is None else sessions(store),
             store=store,
             workspace=Workspace(settings.root, closed=[store.root, *map(Path, filter(None, [settings.auth_tokens]))]),
             commands=commands,
             net=net,
             workers=workers,
             settings=settings,
+            fitter=Fitter(previewers, redacts=settings.redact != "off"),
         )
     finally:
         commands.close()
         workers.close()
+        previewers.close()
+
+
+def store_of(settings: Settings) -> Store:
+    """Return the store that a server with these settings keeps its artifacts in."""
+    limits = Limits(
+        idle_s=settings.idle_days * 86_400,
+        total_bytes=settings.quota_bytes,
+        session_bytes=min(settings.session_quota_bytes, settings.quota_bytes),
+        fsync=settings.fsync,
+        redact=cast("Redaction", settings.redact),
+    )
+    return Store(settings.data_dir / "bursar", limits)
 
 
 def _tools(settings: Settings) -> dict[str, Tool[Any]]:

@@ -30,6 +30,6 @@ def instructions(isolation: Isolation | None, offered: Collection[str], *, netwo
         return INSTRUCTIONS
     said = _SAID[isolation.level]
     if isolation.level == "kernel":
-        said += ", which is /tmp" if "bubblewrap" in isolation.means else ""
+        said += ", which is /tmp" if isolation.own_view else ""
         said += "." if network else ", and have no network."
     return f"{INSTRUCTIONS} {said}"

@@ -8,14 +8,13 @@ from textwrap import indent
 import anyio
 
 from ..budget import tokens
-from ..budget.form import dumps
+from ..budget.json_size import dumps
 from ..tools import tools
 from . import log
 from .callers import Client
 from .config import Settings
 from .house import house
 from .schema import described
-from .upkeep import sweep_if_due
 
 _PATIENCE_S = 86_400.0
 """A person at a terminal waits as long as the command does."""
@@ -35,7 +34,6 @@ async def _call_once(settings: Settings, tool: str, arguments: Mapping[str, obje
     async with house(settings) as dispatcher:
         ceiling = replace(dispatcher.client("bursar").ceiling, patience_s=_PATIENCE_S)
         answer = await dispatcher.answer(tool, arguments, Client("bursar", ceiling))
-        sweep_if_due(dispatcher.store)
     # As bytes: a terminal that cannot show a character must not cost the reply.
     sys.stdout.buffer.write(answer.text.encode() + b"\n")
     sys.stdout.buffer.flush()

@@ -17,7 +17,7 @@ from mcp_types import (
 )
 
 from ..budget.clean import clean
-from ..budget.form import dumps
+from ..budget.json_size import dumps
 from .client import Context
 
 NAME = "investigate"

@@ -38,7 +38,7 @@ _READ_BYTES = 1024 * 1024
 _INBOX_MAX_MESSAGES = 256
 _DIGITS_MAX = 400
 
-_LINGER_S = 2.0
+_LINGER_S = 1.0
 """How long a client that has closed its end may take to read what was being written to it."""
 
 
@@ -274,14 +274,20 @@ def _take(fd: int, replacement: int) -> int:
 
 
 @asynccontextmanager
-async def stdio_streams() -> AsyncGenerator[tuple[Any, Any], None]:
+async def stdio_streams(on_end: Callable[[], None]) -> AsyncGenerator[tuple[Any, Any], None]:
     """Claim standard input and output and yield them as the SDK's read and write streams.
 
     While they are claimed, stray reads get end of file and stray prints go to standard error.
+
+    Args:
+        on_end: is called when the client has closed its end, or at last when the streams are left.
     """
     if not (_watchable(0) and _watchable(1)):
         async with stdio_server() as (read, write):
-            yield read, write
+            try:
+                yield read, write
+            finally:
+                on_end()
         return
     nothing = os.open(os.devnull, os.O_RDONLY)
     incoming, outgoing = _take(0, nothing), _take(1, 2)
@@ -296,6 +302,7 @@ async def stdio_streams() -> AsyncGenerator[tuple[Any, Any], None]:
         outbox.send_soon(SessionMessage(refusal))
 
     def ended() -> None:
+        on_end()
         asyncio.get_running_loop().call_later(_LINGER_S, outbox.give_up)
 
     inbox = _Inbox(incoming, reject, ended)

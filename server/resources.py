@@ -1,7 +1,6 @@
 """Artifacts as resources: one template to address them by, read through the same choke point as by a tool."""
 
 import json
-import re
 from collections.abc import Mapping
 from typing import Any, cast
 from urllib.parse import unquote
@@ -21,7 +20,7 @@ from mcp_types import (
     TextResourceContents,
 )
 
-from ..artifacts import refusals
+from ..artifacts import Reference, refusals
 from ..budget.clean import clean
 from ..budget.reply import error_line
 from ..errors import BursarError
@@ -36,8 +35,7 @@ _DESCRIPTION = (
     "to read on. A part of it: ?lines=100-200, ?bytes=0-4095, ?tail=50 or ?grep=PATTERN."
 )
 
-_URI = re.compile(r"artifact://(ses_[0-9A-Za-z]{1,64}/a[1-9][0-9]{0,8})(?:\?([^#]{0,4096}))?", re.ASCII)
-"""Nothing is decoded in it: what a library makes of `%2F` or `..` there never comes to matter."""
+_PART_MAX_CHARACTERS = 4096
 
 _PARTS = {"lines", "bytes", "tail", "grep"}
 
@@ -101,20 +99,24 @@ async def _read(uri: str, dispatcher: Dispatcher, client: Client) -> ReadResourc
 def _asked(uri: str) -> tuple[str, dict[str, str]]:
     """Return the reference in an address, and the arguments that say which part of the artifact is meant.
 
+    The address is taken as it stands: what a library makes of `%2F` or `..` in it never comes to matter.
+
     Raises:
         BursarError: unknown_artifact, in the words for one that never existed; bad_argument.
     """
-    asked = _URI.fullmatch(uri)
-    if asked is None:
+    address, _, asked = uri.partition("?")
+    reference = Reference.parse(address)
+    is_address = reference is not None and reference.handle and reference.uri == address
+    if reference is None or not is_address or "#" in asked or len(asked) > _PART_MAX_CHARACTERS:
         raise refusals.unknown_artifact()
     part: dict[str, str] = {}
-    for assignment in (asked[2] or "").split("&") if asked[2] else ():
+    for assignment in asked.split("&") if asked else ():
         name, _, value = assignment.partition("=")
         if name not in _PARTS or name in part:
             what = f"the address has {clean(name, 40)!r}{' twice' if name in part else ''} behind its question mark"
             raise BursarError("bad_argument", what, "Use lines, bytes, tail or grep there, each once")
         part[name] = unquote(value, errors="replace")
-    return asked[1], part
+    return str(reference), part
 
 
 def _object(answer: Answer) -> Mapping[str, Any]:

@@ -1,6 +1,5 @@
 """The server for one client on standard input and output."""
 
-import asyncio
 import logging
 import os
 import signal
@@ -11,11 +10,15 @@ from contextlib import asynccontextmanager
 import anyio
 import anyio.to_thread
 
+from ..budget.ceilings import starts_per_call
+from ..tools.terminal import Terminal
 from . import log
 from .app import build
 from .config import Settings
-from .dispatch import Dispatcher
+from .dispatch import Account, Dispatcher
+from .front import Front
 from .house import house
+from .leaving import Leaving, heed
 from .pump import stdio_streams
 from .upkeep import keep_up, sweep_if_due, tell_isolation
 
@@ -23,26 +26,63 @@ _TRIAL_S = 0.2
 """Longer the trial of the walls does not hold up the start; the model is then told of it with its first command."""
 
 
-def serve_stdio(settings: Settings) -> None:
-    """Serve one client on standard input and output until it closes them."""
+_GOES_ON_S = 3600.0
+"""How long at most a command goes on that a client left behind which starts a server for every call."""
+
+
+def serve_stdio(settings: Settings, front: Front | None = None) -> None:
+    """Serve one client on standard input and output until it closes them.
+
+    Args:
+        settings: how the server behaves.
+        front: the process that the client started, if that is another one.
+    """
     logging.getLogger().addHandler(log.Libraries(logging.WARNING))
-    anyio.run(_serve_stdio, settings)
+    anyio.run(_serve_stdio, settings, front)
 
 
-async def _serve_stdio(settings: Settings) -> None:
+async def _serve_stdio(settings: Settings, front: Front | None) -> None:
     async with house(settings) as dispatcher, _leaving(dispatcher), anyio.create_task_group() as background:
         listed = anyio.Event()
+        served = _Served()
+        dispatcher.observers.append(served)
         background.start_soon(keep_up, dispatcher, listed)
         background.start_soon(tell_isolation, dispatcher.commands)
         # The trial began before the libraries were loaded, so it has mostly ended.
         with anyio.move_on_after(_TRIAL_S):
             await dispatcher.commands.isolation()
         server = build(dispatcher, listed)
-        async with stdio_streams() as (incoming, outgoing):
+        leaving = Leaving()
+        async with stdio_streams(leaving.begin) as (incoming, outgoing):
             await server.run(incoming, outgoing, server.create_initialization_options())
+        terminal = dispatcher.tools.get(Terminal.name)
+        if front is not None and isinstance(terminal, Terminal) and terminal.is_running and served.was_for_one_call:
+            leaving.put_off()
+            front.let_go()
+            dispatcher.workers.close()
+            await terminal.see_out(_GOES_ON_S)
+            leaving.begin()
         # A client that starts a server for every call leaves no other time for it.
         await anyio.to_thread.run_sync(sweep_if_due, dispatcher.store)
         background.cancel_scope.cancel()
+
+
+class _Served:
+    """Which calls were served, and for whom."""
+
+    def __init__(self) -> None:
+        self._calls = 0
+        self._client = ""
+
+    def __call__(self, account: Account, took_s: float) -> None:
+        """Count a call."""
+        self._calls += 1
+        self._client = account.client
+
+    @property
+    def was_for_one_call(self) -> bool:
+        """Whether the server was perhaps started for the one call that it has served."""
+        return self._calls == 1 and starts_per_call(self._client)
 
 
 @asynccontextmanager
@@ -59,7 +99,6 @@ async def _leaving(dispatcher: Dispatcher) -> AsyncGenerator[None]:
     if sys.platform == "win32":
         signal.signal(signal.SIGINT, lambda *_: leave())
     else:
-        loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            loop.add_signal_handler(number, leave)
+            heed(number, leave)
     yield

@@ -1,13 +1,11 @@
 """What a server does while nobody waits for it: load what the first big call needs, and let go of old sessions."""
 
-import os
-import time
 from collections.abc import Callable
 
 import anyio
 import anyio.to_thread
 
-from ..artifacts import Store, locks
+from ..artifacts import Store
 from ..budget import tokens
 from ..guard.commands import Commands
 from . import log
@@ -16,10 +14,14 @@ from .dispatch import Dispatcher
 _WARM_AFTER_S = 1.0
 """Long enough after the tools were listed that the client has its answer and is busy with it."""
 
-_WARMED = ("bursar.tools.web.extract:run", "bursar.tools.images:inspect")
+_WARMED = ("bursar.content.page.extract:run", "bursar.content.pictures:inspect")
 """What most calls of workers need: 70 MB, and half a second that the first page need not wait for."""
 
 _SWEEP_EVERY_S = 3600.0
+
+UNSEEN_LOCKS = "it is on a network or FUSE file system, whose locks other machines may not see"
+UNSEEN_LOCKS_CURE = "Name a directory of a local disk with --data-dir, or delete old sessions yourself"
+"""Why nothing is swept there, and what to do about it."""
 
 
 async def keep_up(dispatcher: Dispatcher, listed: anyio.Event) -> None:
@@ -30,6 +32,7 @@ async def keep_up(dispatcher: Dispatcher, listed: anyio.Event) -> None:
     await anyio.to_thread.run_sync(_attempt, "tokens.warm", tokens.warm)
     await _warm_workers(dispatcher)
     while True:
+        dispatcher.sessions.let_go()
         await anyio.to_thread.run_sync(sweep_if_due, dispatcher.store)
         await anyio.to_thread.run_sync(_attempt, "commands.tidy", dispatcher.commands.tidy)
         await anyio.sleep(_SWEEP_EVERY_S)
@@ -50,23 +53,14 @@ async def tell_isolation(commands: Commands) -> None:
 
 
 def sweep_if_due(store: Store) -> None:
-    """Sweep the store if no process did within the hour; log what was removed. Blocks."""
-    marker = store.root / ".swept"
+    """Sweep the store if no process did within the hour; log what was removed, or why nothing ever is. Blocks."""
 
     def sweep() -> None:
-        is_first = not marker.exists()
-        descriptor = os.open(marker, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
-        try:
-            if not locks.claim(descriptor):
-                return  # another process is at it
-            if not is_first and 0 <= time.time() - os.fstat(descriptor).st_mtime < _SWEEP_EVERY_S:
-                return
-            swept = store.sweep()
-            os.utime(marker)
-            if swept.sessions:
-                log.event("swept", sessions=swept.sessions, bytes=swept.bytes)
-        finally:
-            os.close(descriptor)
+        swept = store.sweep(every_s=_SWEEP_EVERY_S)
+        if swept.sessions:
+            log.event("swept", sessions=swept.sessions, bytes=swept.bytes)
+        if not store.is_local:
+            log.event("never_swept", directory=str(store.root), reason=UNSEEN_LOCKS, cure=UNSEEN_LOCKS_CURE)
 
     _attempt("sweep", sweep)
 

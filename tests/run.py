@@ -18,14 +18,23 @@ ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv-test"
 BIN = VENV / ("Scripts" if os.name == "nt" else "bin")
 PYTHON = BIN / "python"
+TESTS_AT_ONCE = 1 + len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+"""One more than there are processors: many tests wait."""
 
 
-def run(name, command, **options):
-    print(f"--- {name}", flush=True)
-    started = time.monotonic()
-    code = subprocess.run([str(word) for word in command], cwd=ROOT, check=False, **options).returncode
-    print(f"--- {name}: {'ok' if code == 0 else f'FAILED ({code})'}, {time.monotonic() - started:.1f} s", flush=True)
-    return code
+def begin(name, command, environment, output=None):
+    words = [str(BIN / command[0]), *map(str, command[1:])]
+    return name, subprocess.Popen(words, cwd=ROOT, env=environment, stdout=output, stderr=output and subprocess.STDOUT)
+
+
+def has_failed(name, process):
+    """Wait for a step and tell how it went, with what it said if that was kept and is of interest."""
+    said, _ = process.communicate()
+    if said and process.returncode:
+        print(said.decode(errors="replace"), end="")
+    outcome = f"FAILED ({process.returncode})" if process.returncode else "ok"
+    print(f"--- {name}: {outcome}", flush=True)
+    return process.returncode != 0
 
 
 def install():
@@ -49,20 +58,22 @@ def install():
 
 
 def main():
+    started = time.monotonic()
     install()
+    print(f"--- install: ok, {time.monotonic() - started:.1f} s", flush=True)
     environment = os.environ | {"PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}", "VIRTUAL_ENV": str(VENV)}
-    failed = [
-        name
-        for name, command in {
-            "format": ["ruff", "format", "--check", "."],
-            "lint": ["ruff", "check", "."],
-            "types": [PYTHON, "-m", "pyright", "--pythonpath", PYTHON],
-            "arrows": ["lint-imports"],
-            "tests": [PYTHON, "-m", "pytest", *sys.argv[1:]],
-        }.items()
-        if run(name, [BIN / command[0] if command[0] != PYTHON else PYTHON, *command[1:]], env=environment)
-    ]
-    print(f"failed: {', '.join(failed)}" if failed else "all is well")
+    tests = ["python", "-m", "pytest", "--numprocesses", TESTS_AT_ONCE, "--dist", "worksteal", *sys.argv[1:]]
+    beside = {
+        "format": ["ruff", "format", "--check", "."],
+        "lint": ["ruff", "check", "."],
+        "types": ["python", "-m", "pyright", "--pythonpath", BIN / "python"],
+        "arrows": ["lint-imports"],
+    }
+    steps = [begin("tests", tests, environment)]
+    steps += [begin(name, command, environment, subprocess.PIPE) for name, command in beside.items()]
+    failed = [step[0] for step in steps if has_failed(*step)]
+    outcome = f"failed: {', '.join(failed)}" if failed else "all is well"
+    print(f"{outcome}, {time.monotonic() - started:.0f} s")
     sys.exit(bool(failed))
 
 

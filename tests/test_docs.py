@@ -1,5 +1,6 @@
 """The documents tell the truth: what they show as a command runs, what they show as output is what comes out."""
 
+import ast
 import json
 import os
 import re
@@ -13,7 +14,11 @@ import pytest
 from bursar.server.config import Settings, default_of
 
 ROOT = Path(__file__).parent.parent
-DOCUMENTS = [ROOT / "README.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCUMENTS = [
+    *(ROOT / f"{name}.md" for name in ("README", "SECURITY", "ARCHITECTURE", "CONTRIBUTING")),
+    *sorted((ROOT / "docs").glob("*.md")),
+]
+ROOMS = ("errors", "budget", "artifacts", "guard", "content", "pdf", "tools", "server")
 WIDE = {"COLUMNS": "100", "NO_COLOR": "1", "PYTHON_COLORS": "0"}
 
 
@@ -34,7 +39,7 @@ HELP = bursar("--help").stdout
 def commands(document):
     """Return the bursar commands of a document's shell blocks, in order."""
     for block in re.findall(r"```sh\n(.*?)```", document.read_text("utf-8"), re.DOTALL):
-        for line in block.splitlines():
+        for line in block.replace("\\\n", " ").splitlines():
             words = shlex.split(line, comments=True)
             if words[:3] == ["uv", "run", "--no-dev"]:
                 words = words[3:]
@@ -74,10 +79,31 @@ def test_every_link_between_documents_leads_somewhere():
             assert (document.parent / target).exists(), (document.name, target)
 
 
+def codes(path):
+    """Return the codes of errors that a module makes, as far as they are written there."""
+    for call in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if (
+            isinstance(call, ast.Call)
+            and isinstance(call.func, ast.Name)
+            and call.func.id in ("BursarError", "Failure")
+        ):
+            named = call.args[0 if call.func.id == "BursarError" else 1]
+            if isinstance(named, ast.Constant):
+                yield named.value
+
+
+def test_every_code_of_an_error_is_documented_and_no_other():
+    documented = re.findall(r"^\| `(\w+)` \|", (ROOT / "docs" / "errors.md").read_text("utf-8"), re.MULTILINE)
+    assert len(documented) == len(set(documented))
+    made = {code for room in ROOMS for path in (ROOT / room).rglob("*.py") for code in codes(path)}
+    assert made | {"internal_error"} == set(documented)
+
+
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
-def test_every_test_and_bench_that_a_document_names_exists(document):
+def test_everything_that_a_document_names_exists(document):
     prose = document.read_text("utf-8")
-    for place in re.findall(r"`((?:tests|bench)/[\w/.]*)[` ]", prose):
+    rooms = "|".join(ROOMS)
+    for place in re.findall(rf"`((?:tests|bench)/[\w/.]*|(?:docs|{rooms})/(?:[\w/]*/|[\w/]*[a-z]\.\w+))[` ]", prose):
         assert (ROOT / place).exists(), place
     suites = {path.name: path.read_text("utf-8") for path in (ROOT / "tests").rglob("test_*.py")}
     for name in re.findall(r"`(test_\w+\.py)`", prose):

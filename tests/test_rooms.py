@@ -4,7 +4,20 @@ import pytest
 
 
 @pytest.mark.parametrize(
-    "room", ["errors", "budget", "artifacts", "guard", "guard.net", "guard.workers", "tools", "server"]
+    "room",
+    [
+        "errors",
+        "budget",
+        "artifacts",
+        "guard",
+        "guard.net",
+        "guard.workers",
+        "content",
+        "content.page",
+        "pdf",
+        "tools",
+        "server",
+    ],
 )
 def test_every_room_says_in_a_sentence_what_it_is_for(room: str) -> None:
     said = importlib.import_module(f"bursar.{room}").__doc__ or ""

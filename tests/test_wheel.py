@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-ROOMS = {"artifacts", "budget", "errors", "guard", "server", "tools"}
+ROOMS = {"artifacts", "budget", "content", "errors", "guard", "pdf", "server", "tools"}
 
 
 @pytest.fixture(scope="module")

@@ -6,11 +6,15 @@ if TYPE_CHECKING:
     from .base import Tool
 
 
-def tools(copy_bytes: int = 64 * 1024**2) -> "list[Tool[Any]]":
+COPY_BYTES = 64 * 1024**2
+"""Larger local files are not copied: the artifact refers to them, as long as they do not change."""
+
+
+def tools(copy_bytes: int = COPY_BYTES) -> "list[Tool[Any]]":
     """Return every tool, in the order in which clients list them.
 
     Args:
-        copy_bytes: a larger local file is referenced by its artifact, not copied.
+        copy_bytes: size of the largest local file that is copied.
     """
     # Imported here, so that a worker process that needs one module of this room does not load them all.
     from .directory_tree import DirectoryTree

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, model_validator
 
 from ..artifacts import Artifact, Session, Writer
 from ..budget.page import Page
-from ..budget.preview import Hint
+from ..budget.previews.preview import Hint
 from ..budget.reply import View
 from ..guard.commands import Commands
 from ..guard.net import Net
@@ -20,18 +20,33 @@ Fact = str | int | float | bool | None | Sequence[str] | Mapping[str, str | int 
 
 
 class ToolArgs(BaseModel):
-    """Arguments of a tool, checked strictly: an unknown name is an error, an explicit null means the default."""
+    """Arguments of a tool, checked strictly: an unknown name is an error.
+
+    An optional argument counts as not given if it is null, an empty text or 0: some clients have their models fill in
+    every argument.
+
+    Attributes:
+        zeros: optional arguments for which 0 says something of its own.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
+    zeros: ClassVar[frozenset[str]] = frozenset()
+
     @model_validator(mode="before")
     @classmethod
-    def _null_means_default(cls, given: object) -> object:
+    def _empty_means_default(cls, given: object) -> object:
         if not isinstance(given, dict):
             return given
         arguments = cast("dict[str, Any]", given)
-        fields = cls.model_fields
-        return {k: v for k, v in arguments.items() if v is not None or k not in fields or fields[k].is_required()}
+        return {name: value for name, value in arguments.items() if not cls._is_left_out(name, value)}
+
+    @classmethod
+    def _is_left_out(cls, name: str, value: object) -> bool:
+        if name not in cls.model_fields or cls.model_fields[name].is_required():
+            return False
+        is_zero = isinstance(value, int | float) and not isinstance(value, bool) and value == 0
+        return value is None or value == "" or (is_zero and name not in cls.zeros)
 
 
 class Progress(Protocol):
@@ -55,6 +70,7 @@ class Call:
         workers: processes for parsing what nobody trusts.
         progress: tells the client how far the call has come.
         patience_s: seconds until the client may give up; a longer work answers before with a live artifact.
+        shows_pictures: a picture beside the reply is a picture to the model, not the text of its base64.
         writers: every output opened so far; the choke point commits each of them, however the call ends.
     """
 
@@ -67,6 +83,7 @@ class Call:
     workers: Workers
     progress: Progress
     patience_s: float
+    shows_pictures: bool = True
     writers: list[Writer] = field(default_factory=list[Writer])
 
     def output(self, label: str) -> Writer:
@@ -147,6 +164,9 @@ class Tool(Generic[A]):
     def did(self, args: A) -> str:
         """Describe the action in one line built from the arguments, such as `$ npm test`."""
         raise NotImplementedError
+
+    async def leave(self, session: Session) -> None:
+        """End what goes on in a session beside its calls: it is about to be deleted."""
 
     async def run(self, args: A, call: Call) -> Outcome:
         """Do the work.

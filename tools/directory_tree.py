@@ -7,16 +7,16 @@ from typing import ClassVar
 from pydantic import Field
 
 from ..artifacts import Writer
-from ..budget.preview import Hint
-from ..budget.tree import Branch, TreeView
+from ..budget.previews.preview import Hint
+from ..budget.previews.tree import Branch, TreeView
 from ..errors import BursarError
 from ..guard.names import rewritten, written
 from ..guard.opened import OpenedDirectory
 from ..guard.paths import Workspace
-from ._ignore import RULES_BYTES, Rules
-from ._threads import Pulse, in_thread
-from ._walk import COUNT_S, Node, Walk
 from .base import Call, Done, Tool, ToolArgs
+from .ignore import RULES_BYTES, Rules
+from .threads import Pulse, in_thread
+from .walk import COUNT_S, Node, Walk
 
 DEEPEST_LISTED = 3
 """Fixed: a deeper listing is a question about a subdirectory."""
@@ -27,6 +27,8 @@ _LEVELS_UP = 40
 
 class DirectoryTreeArgs(ToolArgs):
     """What to list, how deep, and whether to keep ignored files out."""
+
+    zeros = frozenset({"depth"})
 
     path: str = Field("", description="directory; default: the first root")
     depth: int = Field(1, description="levels to list", json_schema_extra={"minimum": 0, "maximum": DEEPEST_LISTED})

@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
 from typing import ClassVar, cast
 from urllib.parse import unquote, urlsplit
@@ -13,27 +14,25 @@ from pydantic import Field
 from ..artifacts import Artifact, Spool
 from ..artifacts.records import Fact as RecordFact
 from ..artifacts.records import State
+from ..budget.ceilings import PICTURE_BYTES
+from ..content.picture_kinds import FORMATS, HEAD_BYTES, sniff
 from ..errors import BursarError
 from ..guard.net.cache import Entry
 from ..guard.net.failures import Failure
 from ..guard.net.response import Response
 from ..guard.workers import Json
 from .base import Call, Done, Fact, Picture, Tool, ToolArgs
-from .fetched import cache_of
-from .picture_kinds import FORMATS, HEAD_BYTES, sniff
+from .fetched import cache_of, fetched, margin_s, reply_s
 from .progress import watched
 
-_INSPECT = "bursar.tools.images:inspect"
+_INSPECT = "bursar.content.pictures:inspect"
 _SHOWN_HASH_CHARACTERS = 16
-_MAX_THUMBNAIL_BYTES = 1_000_000
 _DECODING_S = 8.0
-_MARGIN_S, _REPLY_S = 1.5, 0.5
-"""Kept of the client's patience when the image is fetched, and when it is checked."""
 
 _CAUSES: Mapping[str, tuple[str, str]] = {
     "empty": ("the answer has no content", "Check the address"),
-    "not_an_image": ("the content is not an image but {kind}", "Give the address of the image file itself"),
-    "unsupported": ("{kind} is an image format that cannot be decoded here", "Look for a JPEG or PNG of it"),
+    "not_an_image": ("the content is no image: {kind}", "Give the address of the image file itself"),
+    "unsupported": ("{kind}, a format that cannot be decoded here", "Look for a JPEG or PNG of it"),
     "truncated": ("the image is cut short", "Try again; if it stays so, use another source"),
     "too_many_pixels": ("the image would unpack to too many pixels", "Look for a smaller version"),
     "corrupt": ("the image is damaged", "Try again; if it stays so, use another source"),
@@ -42,16 +41,12 @@ _CAUSES: Mapping[str, tuple[str, str]] = {
     "busy": ("no process was free in time to check the image", "Try again in a moment"),
     "worker_failed": ("the image made its decoder crash", "Use another source"),
 }
-_KINDS = {
-    "html": "a web page",
-    "json": "JSON data",
-    "pdf": "a PDF",
-    "text": "plain text",
-    "binary": "unknown data",
-    "zip": "a ZIP archive",
-    "gzip": "a gzip archive",
-}
-_PLAIN = {"html": "html", "text": "txt", "json": "json", "pdf": "pdf"}
+_WITHHELD = (
+    "not shown: clients of this name may print a picture to you as its base64, for thousands of tokens; if yours shows "
+    "pictures, have the server started with --thumbnails on"
+)
+_KINDS = {"html": "a web page", "json": "JSON data", "text": "plain text", "binary": "unknown data"}
+_PLAIN = {"html": "html", "text": "txt", "json": "json", "PDF document": "pdf"}
 
 
 class DownloadImageArgs(ToolArgs):
@@ -59,7 +54,7 @@ class DownloadImageArgs(ToolArgs):
 
     url: str = Field(description="Address of the image file")
     strip: bool = Field(default=False, description="Remove metadata such as GPS position")
-    thumbnail: bool = Field(default=False, description="Also show it to you, at most 512 px")
+    thumbnail: bool = Field(default=False, description="Also show it to you, at most 320 px")
 
 
 class DownloadImage(Tool[DownloadImageArgs]):
@@ -75,16 +70,14 @@ class DownloadImage(Tool[DownloadImageArgs]):
 
     async def run(self, args: DownloadImageArgs, call: Call) -> Done:
         """Fetch into a file without an artifact, have it decoded, and store it as what it turned out to be."""
-        usual = call.net.settings.limits
-        limits = replace(usual, total_s=max(1.0, min(usual.total_s, call.patience_s - _MARGIN_S)))
-        cache = cache_of(call.session)
+        cache = await cache_of(call.session)
         with call.session.spool("the image") as spool:
-            fetching = call.net.fetch(args.url, spool, limits=limits, cache=cache)
-            response = await watched(fetching, call.progress, lambda: (spool.size, None, "bytes received"))
+            fetching = partial(fetched, call, args.url, spool, within_s=call.patience_s - margin_s(call), cache=cache)
+            response = await watched(fetching(), call.progress, lambda: (spool.size, None, "bytes received"))
             if response.source != "network":
                 if (before := _before(response, args, call)) is not None:
                     return await _again(before, args, call)
-                response = await call.net.fetch(args.url, spool, limits=limits, cache=cache, reuse="never")
+                response = await fetching(reuse="never")
             job = _Job(args, call, response, spool)
             if response.failure is not None:
                 return await job.failed(response.failure, _kind(spool))
@@ -132,7 +125,7 @@ class _Job:
         wanted = {
             "path": str(self.spool.path),
             "strip_to": str(stripped.path) if self.args.strip else "",
-            "thumbnail_to": str(small.path) if self.args.thumbnail else "",
+            "thumbnail_to": str(small.path) if _is_shown(self.args, self.call) else "",
         }
         try:
             return await _inspect(self.call, wanted, self.response.took_s)
@@ -155,8 +148,8 @@ class _Job:
         source = stripped if told.get("stripped") else self.spool
         artifact = await self._keep(source, _name(self.response.final_url, form.suffix), told, "whole")
         if self.response.entry is not None:
-            cache_of(self.call.session).keep(self.response.entry, artifact.ref)
-        return _done(artifact, _thumbnail(found, small))
+            (await cache_of(self.call.session)).keep(self.response.entry, artifact.ref)
+        return _done(artifact, self.args, self.call, _thumbnail(found, small))
 
     async def _keep(self, source: Spool, label: str, told: Mapping[str, RecordFact], state: State) -> Artifact:
         writer = self.call.output(label)
@@ -166,7 +159,7 @@ class _Job:
 
 
 async def _inspect(call: Call, wanted: Mapping[str, str], spent_s: float) -> dict[str, Json]:
-    within_s = call.patience_s - _REPLY_S - spent_s
+    within_s = call.patience_s - reply_s(call) - spent_s
     written = [path for name, path in wanted.items() if name != "path" and path]
     found = await call.workers.call(
         _INSPECT, wanted, reads=[wanted["path"]], writes=written, deadline_s=_DECODING_S, within_s=within_s
@@ -176,16 +169,20 @@ async def _inspect(call: Call, wanted: Mapping[str, str], spent_s: float) -> dic
 
 async def _again(artifact: Artifact, args: DownloadImageArgs, call: Call) -> Done:
     """Tell of a picture that is stored already, and show it if that is asked for."""
-    if not args.thumbnail:
-        return _done(artifact)
+    if not _is_shown(args, call):
+        return _done(artifact, args, call)
     with call.session.spool("the thumbnail") as small:
         found = await _inspect(call, {"path": artifact.path, "thumbnail_to": str(small.path)}, 0.0)
-        return _done(artifact, _thumbnail(found, small))
+        return _done(artifact, args, call, _thumbnail(found, small))
+
+
+def _is_shown(args: DownloadImageArgs, call: Call) -> bool:
+    return args.thumbnail and call.shows_pictures
 
 
 def _thumbnail(found: Mapping[str, Json], small: Spool) -> Picture | None:
     media_type = found.get("thumbnail")
-    fitting = media_type in ("image/png", "image/jpeg") and small.size <= _MAX_THUMBNAIL_BYTES
+    fitting = media_type in ("image/png", "image/jpeg") and small.size <= PICTURE_BYTES
     return Picture(str(media_type), small.read(0, small.size)) if fitting else None
 
 
@@ -200,7 +197,7 @@ def _before(response: Response, args: DownloadImageArgs, call: Call) -> Artifact
     return artifact if fitting and bool(artifact.facts.get("stripped")) == args.strip else None
 
 
-def _done(artifact: Artifact, picture: Picture | None = None) -> Done:
+def _done(artifact: Artifact, args: DownloadImageArgs, call: Call, picture: Picture | None = None) -> Done:
     own = {field.name for field in fields(Entry)}
     facts: dict[str, Fact] = {
         "artifact": artifact.ref,
@@ -211,6 +208,8 @@ def _done(artifact: Artifact, picture: Picture | None = None) -> Done:
         "bytes": artifact.size,
         "sha256": artifact.sha256[:_SHOWN_HASH_CHARACTERS],
     }
+    if args.thumbnail and not call.shows_pictures:
+        facts["thumbnail"] = _WITHHELD
     return Done(facts=facts, picture=picture)
 
 

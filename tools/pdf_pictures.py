@@ -11,18 +11,18 @@ from typing import Protocol
 import anyio
 import anyio.to_thread
 
-from ..artifacts import Artifact, Spool
+from ..artifacts import SCHEME, Artifact, Reference, Spool
 from ..errors import BursarError
 from .base import Call
+from .fetched import longer
 
 MAX_PICTURES = 200
-"""Pictures of one document; further ones are told as missing."""
+"""Pictures of one document; further ones are missing."""
 
 _MAX_BYTES = 25_000_000
 _BLOCK_BYTES = 1 << 20
 _AT_ONCE = 4
 _URL_S = 20.0
-_ARTIFACT = re.compile(r"(?:artifact://)?(?:ses_[A-Za-z0-9_-]+/)?a\d+")
 _DATA = re.compile(r"data:image/[a-z0-9.+-]+;base64,", re.IGNORECASE)
 
 Found = dict[str, tuple[str, str]]
@@ -56,7 +56,9 @@ class PictureFinder:
                 for reference in references[:MAX_PICTURES]:
                     group.start_soon(self._one, reference, limiter)
         for reference in references:
-            self.found.setdefault(reference, ("missing", f"it was not there within {within_s:.2g} s"))
+            self.found.setdefault(
+                reference, ("missing", f"it was not there within {within_s:.2g} s: {longer(self.call)}")
+            )
         return self.found
 
     async def _one(self, reference: str, limiter: anyio.CapacityLimiter) -> None:
@@ -76,7 +78,7 @@ class PictureFinder:
             return await self._fetched(reference)
         if (data := _DATA.match(reference)) is not None:
             return await self._written(_Bytes(_decoded(reference[data.end() :])))
-        if _ARTIFACT.fullmatch(reference):
+        if Reference.parse(reference) is not None or reference.startswith(SCHEME):
             return await self._written(self._stored(reference))
         if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", reference):
             scheme = reference.partition(":")[0]
@@ -85,17 +87,11 @@ class PictureFinder:
             return await self._written(file)
 
     def _stored(self, reference: str) -> Artifact:
-        artifact = self.call.session.open(reference, self.opened)
+        artifact = self.call.session.open(reference, self.call.workspace.descriptor)
         if artifact.tool == "download_image" and "format" not in artifact.facts:
             what = f"its download failed ({artifact.did[:200]}), and what came instead is no picture"
             raise BursarError("bad_picture", what, "Use another source")
         return artifact
-
-    def opened(self, path: str) -> int:
-        """Open a local file by the rules for files, for artifacts that refer to one."""
-        file = self.call.workspace.open(path)
-        descriptor, file.descriptor = file.descriptor, -1
-        return descriptor
 
     async def _written(self, content: _Content) -> Spool:
         spool = self._spool()

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import ClassVar
 
 import anyio
@@ -13,17 +14,17 @@ from ..artifacts.search import Found, Query
 from ..artifacts.spans import Span
 from ..budget.page import Page, Piece
 from ..errors import BursarError
-from . import _excerpts
+from . import excerpts
 from .base import Call, Fact, Progress, Reading, Tool, ToolArgs
 from .progress import Counter, watched
+from .running import recorded, still_running
 
 _SEEN_MAX = 64
 """Live artifacts of which is known how much was shown."""
 
 _POLL_MIN_S, _POLL_MAX_S = 0.03, 0.3
 _SETTLE_S = 0.1
-"""Waited for more when new output has come: programs print a line in several pieces."""
-
+"""Waited for more when what was waited for has come: programs print a line in several pieces."""
 
 _SEARCH_SHARE = 0.9
 """Of the client's patience; what a search found by then is told."""
@@ -34,13 +35,15 @@ _SEARCH_MIN_S = 0.2
 class ReadArtifactArgs(ToolArgs):
     """Which artifact, and what of it."""
 
+    zeros = frozenset({"context"})
+
     artifact: str = Field("", description="reference, id or path; omit to list them")
     lines: str | None = Field(None, description='"4000-4050", "4000-" or "-50"', coerce_numbers_to_str=True)
     bytes: str | None = Field(None, description='"0-4095"', coerce_numbers_to_str=True)
     tail: int | None = Field(None, description="last lines")
     grep: str | None = Field(None, description="regex; also within lines or bytes")
     context: int = Field(search.DEFAULT_CONTEXT, description="lines around a match")
-    wait_s: float = Field(0, description="wait for new output, a match or the end of a running command")
+    wait_s: float = Field(0, description="gather so long from a running command; ends with it, or at a match of grep")
 
 
 class ReadArtifact(Tool[ReadArtifactArgs]):
@@ -92,7 +95,7 @@ class ReadArtifact(Tool[ReadArtifactArgs]):
         artifact = view()
         seen = self._seen.pop(artifact.ref, None)
         if wait_s:
-            artifact = await _waited(view, wait_s, artifact.size if seen is None else seen, progress)
+            artifact = await _waited(view, wait_s, _never, progress)
         if artifact.state == "live":
             while len(self._seen) >= _SEEN_MAX:
                 del self._seen[next(iter(self._seen))]
@@ -109,7 +112,7 @@ class ReadArtifact(Tool[ReadArtifactArgs]):
 
 def _asked(args: ReadArtifactArgs) -> tuple[str, Span | None]:
     """Understand which part is asked for: its unit, and the range or None for the default."""
-    given = [name for name in ("lines", "bytes", "tail") if getattr(args, name) not in (None, "")]
+    given = [name for name in ("lines", "bytes", "tail") if getattr(args, name) is not None]
     if len(given) > 1:
         raise BursarError("bad_argument", f"both {given[0]} and {given[1]} are given", f"Give {given[0]} or {given[1]}")
     if args.lines:
@@ -126,15 +129,15 @@ def _asked(args: ReadArtifactArgs) -> tuple[str, Span | None]:
 async def _read_part(unit: str, span: Span, view: Callable[[], Artifact], wait_s: float, call: Call) -> Reading:
     """Show a range; one that is not there yet is waited for, and may still not be there when the time is up."""
     began = time.monotonic()
-    artifact = await _reached(view, unit, span.first, wait_s, call.progress) if wait_s else view()
+    artifact = await _waited(view, wait_s, partial(_reaches, unit, span), call.progress) if wait_s else view()
     about = _state(artifact) | (_about(artifact) if wait_s else {})
     try:
-        excerpt = await _excerpts.excerpt(artifact, unit, span, call, began)
+        excerpt = await excerpts.excerpt(artifact, unit, span, call, began)
     except BursarError as error:
         if error.code != "beyond_the_end" or not (wait_s or artifact.state == "live"):
             raise
         if wait_s:
-            return Reading(Page(()), artifact, {**about, "note": error.message})
+            return Reading(Page(()), artifact, {**about, "beyond": error.message})
         raise BursarError(error.code, f"{error.message} so far", f"{error.fix}; wait_s waits for more") from error
     return Reading(excerpt.page, artifact, {**about, **excerpt.facts()})
 
@@ -148,36 +151,38 @@ def _query(pattern: str, context: int, unit: str, span: Span | None) -> Query:
     )
 
 
-async def _reached(
-    view: Callable[[], Artifact], unit: str, first: int | None, wait_s: float, progress: Progress
+async def _waited(
+    view: Callable[[], Artifact], wait_s: float, is_enough: Callable[[Artifact], bool], progress: Progress
 ) -> Artifact:
-    """Wait until a live artifact has a line or byte, or has ended; for its last ones, until it has grown."""
-    artifact = view()
-    if first is None:
-        return await _waited(view, wait_s, artifact.size, progress)
-    until = time.monotonic() + wait_s
-    while artifact.state == "live" and not await anyio.to_thread.run_sync(reader.has, artifact, unit, first):
-        left_s = until - time.monotonic()
-        if left_s <= 0:
-            break
-        artifact = await _waited(view, left_s, artifact.size, progress)
-    return artifact
-
-
-async def _waited(view: Callable[[], Artifact], patience_s: float, size: int, progress: Progress) -> Artifact:
-    """Wait until a live artifact has no longer `size` bytes, or has ended."""
+    """Wait until a live artifact holds enough, has ended, or the time is up."""
     artifact = view()
     rest_s = _POLL_MIN_S
-    until = time.monotonic() + patience_s
+    until = time.monotonic() + wait_s
     await progress(artifact.size, None, "bytes of output")
-    while artifact.state == "live" and artifact.size == size and time.monotonic() < until:
-        await anyio.sleep(min(rest_s, max(0.0, until - time.monotonic())))
+    while artifact.state == "live" and not await anyio.to_thread.run_sync(is_enough, artifact):
+        left_s = until - time.monotonic()
+        if left_s <= 0:
+            return artifact
+        await anyio.sleep(min(rest_s, left_s))
         rest_s = min(_POLL_MAX_S, rest_s * 1.5)
         artifact = view()
-    if artifact.state == "live" and artifact.size != size:
+    if artifact.state == "live":
         await anyio.sleep(_SETTLE_S)
-        artifact = view()
-    return artifact
+    return view()
+
+
+def _never(_artifact: Artifact) -> bool:
+    """Gather for as long as there is time."""
+    return False
+
+
+def _has_grown(size: int, artifact: Artifact) -> bool:
+    return artifact.size != size
+
+
+def _reaches(unit: str, span: Span, artifact: Artifact) -> bool:
+    """Tell whether a range is there to its end; one without an end never is."""
+    return span.first is not None and span.last is not None and reader.has(artifact, unit, span.last)
 
 
 async def _search(query: Query, view: Callable[[], Artifact], wait_s: float, call: Call) -> Reading:
@@ -190,11 +195,11 @@ async def _search(query: Query, view: Callable[[], Artifact], wait_s: float, cal
         left_s = wait_s - (time.monotonic() - began)
         if found.matches != 0 or artifact.state != "live" or left_s <= 0:
             return _matches(found, artifact)
-        await _waited(view, left_s, artifact.size, call.progress)
+        await _waited(view, left_s, partial(_has_grown, artifact.size), call.progress)
 
 
 async def _found(artifact: Artifact, query: Query, deadline_s: float, progress: Progress) -> Found:
-    if artifact.size <= _excerpts.QUICK_BYTES:
+    if artifact.size <= excerpts.QUICK_BYTES:
         return await search.grep(artifact, query, deadline_s)
     counter = Counter(total=artifact.size)
     return await watched(search.grep(artifact, query, deadline_s, counter), progress, counter.read("bytes searched"))
@@ -210,11 +215,13 @@ def _matches(found: Found, artifact: Artifact) -> Reading:
 
 
 def _state(artifact: Artifact) -> dict[str, Fact]:
-    return {} if artifact.state == "whole" else {"state": "running" if artifact.state == "live" else artifact.state}
+    if artifact.state == "live":
+        return dict(still_running(time.time() - artifact.created))
+    return {} if artifact.state == "whole" else {"state": artifact.state}
 
 
 def _about(artifact: Artifact) -> dict[str, Fact]:
-    return {"of": artifact.did, "bytes": artifact.size, **artifact.facts}
+    return {"of": artifact.did, "bytes": artifact.size, **recorded(artifact)}
 
 
 def _listing(args: ReadArtifactArgs, span: Span | None, call: Call) -> Reading:

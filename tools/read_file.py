@@ -7,20 +7,18 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from ..artifacts import Artifact, Source, Writer, source_of, spans
-from ..budget.preview import Hint
+from ..artifacts import SCHEME, Artifact, Source, Writer, source_of, spans
+from ..budget.previews.preview import Hint
+from ..content import encoding
+from ..content.encoding import Encoding, ToUtf8
 from ..errors import BursarError
 from ..guard.names import rewritten, written
 from ..guard.opened import OpenedFile
-from . import _excerpts, encoding
-from ._threads import in_thread
+from . import COPY_BYTES, excerpts
 from .base import Call, Done, Fact, Outcome, Reading, Tool, ToolArgs
-from .encoding import Encoding, ToUtf8
+from .threads import in_thread
 
 BLOCK_BYTES = 1 << 20
-
-COPY_BYTES = 64 * 1024 * 1024
-"""Larger files are not copied: the artifact refers to them, as long as they do not change."""
 
 QUICK_BYTES = 256 * 1024
 """Read on the event loop: a quarter of a millisecond, less than a thread costs to reach under load."""
@@ -76,7 +74,7 @@ class ReadFile(Tool[ReadFileArgs]):
         """
         if args.lines and args.bytes:
             raise BursarError("bad_argument", "both lines and bytes are given", "Give one of them")
-        if args.path.startswith("artifact://"):
+        if args.path.startswith(SCHEME):
             read = f'Use read_artifact(artifact="{args.path}")'
             raise BursarError("not_a_file", "that is the address of an artifact, not a path", read)
         began = time.monotonic()
@@ -91,7 +89,7 @@ class ReadFile(Tool[ReadFileArgs]):
         facts = _facts(artifact)
         if span is None:
             return Done(facts, artifact, Hint(name=_original(artifact)))
-        excerpt = await _excerpts.excerpt(artifact, unit, span, call, began)
+        excerpt = await excerpts.excerpt(artifact, unit, span, call, began)
         return Reading(excerpt.page, artifact, facts | excerpt.facts())
 
     def _stored(self, path: str, call: Call, beat: Beat) -> Artifact:

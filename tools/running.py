@@ -1,18 +1,29 @@
 """Commands that go on after their call was answered; each is seen out, and its artifact made final."""
 
 import asyncio
+import logging
 import re
+import time
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import anyio
 
-from ..artifacts import Artifact, Writer
+from ..artifacts import Artifact, Session, Writer
 from ..errors import BursarError
 from ..guard.commands import Command, Exit
 from ..guard.sandbox.policy import Level
 
 Told = dict[str, str | int | float]
+
+GRACE_S = 0.5
+"""Between SIGTERM and SIGKILL when a command is stopped or its call is cancelled."""
+
+_LOOK_S = 0.25
+"""How often is looked whether the session is still there, and whether other processes ask for the end."""
+
+SERVER_ENDED = "server ended"
 
 _FIXES = {
     "timeout": "Raise timeout_s, or use background=true",
@@ -22,6 +33,8 @@ _FIXES = {
     "cpu limit": "Make it compute less, or raise --command-cpu-s",
     "file size limit": "Write smaller files, or raise --command-file-bytes",
     "disk full": "Make room on the disk of the artifacts",
+    SERVER_ENDED: "Its client ended the server, and so the command. Run it again under a server that stays, or that "
+    "answers later: --patience-s",
     "lost": "See what it did before you run it again; it may have killed the process that watched over it",
 }
 
@@ -31,6 +44,9 @@ _WALLS = (
     "perhaps the sandbox refused it: commands write only in the roots and $TMPDIR, open no local sockets, and have "
     "no network under --terminal-net=off"
 )
+
+_WAIT_S = 60
+"""Advised to wait for a running command, besides as long as it has run; no call waits longer than its client does."""
 
 _FILE_SIZE_CODE = 128 + 25
 """What a shell returns for a program that SIGXFSZ ended."""
@@ -57,6 +73,24 @@ def outcome(ended: Exit) -> Told:
     elif "killed" in told:
         told["note"] = "what it left running was ended with it; background=true keeps a command running"
     return told
+
+
+def recorded(artifact: Artifact) -> Mapping[str, str | int | float | bool | None]:
+    """Tell how an artifact's maker ended, by its record; a server that is killed cannot put that into it any more."""
+    is_told = not {"took_s", "exit_code", "ended"}.isdisjoint(artifact.facts)
+    is_cut_off = artifact.tool == "terminal" and artifact.state == "partial" and not is_told
+    return {"ended": SERVER_ENDED, "fix": _FIXES[SERVER_ENDED]} if is_cut_off else artifact.facts
+
+
+def still_running(took_s: float) -> Told:
+    """Tell of a command that goes on, and of the next call.
+
+    The advice grows with the time, and so each next call is another one: several clients end a run in which the same
+    call is made three or four times in a row.
+    """
+    wait_s = _WAIT_S + round(took_s)
+    advice = f"read_artifact(artifact=…, wait_s={wait_s}) waits for it; terminal(artifact=…, stop=true) ends it"
+    return {"state": "running", "took_s": round(took_s, 1), "note": advice}
 
 
 def refused(ended: Exit, output: Artifact, level: Level) -> Told:
@@ -101,44 +135,86 @@ class Running:
     def __init__(self) -> None:
         self._live: dict[str, Live] = {}
 
-    def adopt(self, command: Command, writer: Writer) -> Artifact:
+    def adopt(self, command: Command, writer: Writer, session: Session) -> Artifact:
         """Let a command go on without its call, and return its live artifact.
 
-        The writer is no longer the call's: it is committed here when the command ends.
+        The writer is no longer the call's: it is committed here when the command ends. The command is stopped when
+        another process asks for that, and when its session is deleted, wherever that is done.
         """
         artifact = writer.artifact
         if artifact is None:
             raise ValueError("the command does not write into this writer")
-        task = asyncio.get_running_loop().create_task(self._see_out(artifact.ref, command, writer))
+        task = asyncio.get_running_loop().create_task(self._see_out(artifact, command, writer, session))
+        task.add_done_callback(_tell)
         self._live[artifact.ref] = Live(command, task)
         return artifact
 
-    def has(self, reference: str) -> bool:
-        """Tell whether a command writes the artifact of this whole reference."""
-        return reference in self._live
-
-    def find(self, artifact: Artifact) -> Live:
-        """Return the command that writes an artifact.
+    def find(self, artifact: Artifact) -> Live | None:
+        """Return the command that writes an artifact; None if another server process has it.
 
         Raises:
-            BursarError: not_running; it has ended, or belongs to another process.
+            BursarError: not_running; there is none, or it has ended.
         """
         live = self._live.get(artifact.ref)
-        if live is not None:
-            return live
-        if artifact.state == "live":
-            what, fix = "was started by another server process", "Stop it there"
-        else:
-            what, fix = "is no running command", "Read it with read_artifact"
-        raise BursarError("not_running", f"{artifact.id} {what}", fix)
+        if live is None and artifact.state != "live":
+            raise BursarError("not_running", f"{artifact.id} is no running command", "Read it with read_artifact")
+        return live
 
-    async def _see_out(self, reference: str, command: Command, writer: Writer) -> Artifact:
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self._live)
+
+    async def see_out(self, within_s: float) -> None:
+        """Wait for the end of all of them.
+
+        Args:
+            within_s: after so many seconds the rest is stopped.
+        """
+        until = time.monotonic() + within_s
+        while self._live:
+            for live in list(self._live.values()):
+                if time.monotonic() >= until:
+                    await _end(live, GRACE_S)
+            await anyio.sleep(_LOOK_S)
+
+    async def end(self, handle: str, grace_s: float) -> None:
+        """End the commands of a session, and make their artifacts final."""
+        async with anyio.create_task_group() as group:
+            for reference, live in self._live.items():
+                if reference.startswith(f"{handle}/"):
+                    group.start_soon(_end, live, grace_s)
+
+    async def _see_out(self, artifact: Artifact, command: Command, writer: Writer, session: Session) -> Artifact:
         try:
-            return await close_output(writer, await command.ended())
+            while (ended := await command.wait(_LOOK_S)) is None:
+                if session.is_gone or session.is_asked_to_stop(artifact):
+                    await command.kill(GRACE_S)
+            return await close_output(writer, ended)
         except asyncio.CancelledError:
             # The event loop is about to close: nobody will see the command out any more.
             with anyio.CancelScope(shield=True):
-                writer.commit("partial", facts=outcome(await command.kill(0)))
+                facts = outcome(replace(await command.kill(0), ended="server ended"))
+                try:
+                    writer.commit("partial", facts=facts)
+                except BursarError as error:
+                    _tell_loss(error)
             raise
         finally:
-            del self._live[reference]
+            del self._live[artifact.ref]
+
+
+async def _end(live: Live, grace_s: float) -> None:
+    await live.command.kill(grace_s)
+    with suppress(BursarError):  # it is told to whoever waits for the command, and in the log
+        await live.final()
+
+
+def _tell(task: asyncio.Task[Artifact]) -> None:
+    """Have nothing happen unseen to a command that nobody waits for."""
+    if not task.cancelled() and (error := task.exception()) is not None:
+        _tell_loss(error)
+
+
+def _tell_loss(error: BaseException) -> None:
+    if not isinstance(error, BursarError) or error.code != "unknown_session":  # whoever deleted it knows
+        logging.getLogger(__name__).error("the output of a command could not be made final", exc_info=error)

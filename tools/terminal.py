@@ -3,6 +3,7 @@
 import os
 import sys
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 from typing import ClassVar
@@ -10,21 +11,18 @@ from typing import ClassVar
 import anyio
 from pydantic import Field
 
-from ..artifacts import Artifact, Writer, reader
+from ..artifacts import Artifact, Session, Writer, reader, refusals
 from ..budget.page import Page
 from ..errors import BursarError
 from ..guard.commands import Command, Exit
 from ..guard.sandbox.policy import Level
-from .base import Call, Done, Outcome, Reading, Tool, ToolArgs
+from .base import Call, Done, Fact, Outcome, Reading, Tool, ToolArgs
 from .progress import watched
-from .running import Running, Told, close_output, outcome, refused
+from .running import GRACE_S, Running, Told, close_output, outcome, recorded, refused, still_running
 
 TIMEOUT_S = 120.0
 LONGEST_S = 86_400.0
 """A day: also how long a background command may run unless told otherwise."""
-
-GRACE_S = 0.5
-"""Between SIGTERM and SIGKILL when a command is stopped or its call is cancelled."""
 
 ARGUMENT_BYTES = 128 * 1024 - 1
 """The longest single argument that Linux takes (MAX_ARG_STRLEN, its final NUL left out)."""
@@ -48,12 +46,15 @@ _QUIET_S = 0.2
 """Without new output for so long, an answer counts as complete."""
 
 _POLL_S = 0.03
+_ELSEWHERE_POLL_S = 0.2
+
+_STOP_S = 3.5
+"""Waited at most for another process to stop a command: it looks every 0.25 s, and grants 0.5 s."""
+
 _DID_CHARACTERS = 250
 _PROGRESS_S = 1.0
 _UNIT = "bytes of output"
 _END_OF_INPUT = "\x04"
-
-_RUNNING = "read_artifact with wait_s waits for it; terminal(artifact=…, stop=true) ends it"
 
 
 class TerminalArgs(ToolArgs):
@@ -82,9 +83,14 @@ class Terminal(Tool[TerminalArgs]):
     def __init__(self) -> None:
         self._running = Running()
 
-    def runs(self, reference: str) -> bool:
-        """Tell whether a command of this process writes the artifact of a whole reference, its call answered."""
-        return self._running.has(reference)
+    @property
+    def is_running(self) -> bool:
+        """Whether commands of this process go on after their calls."""
+        return len(self._running) > 0
+
+    async def see_out(self, within_s: float) -> None:
+        """Wait for the end of the commands that go on; what is left after `within_s` is stopped."""
+        await self._running.see_out(within_s)
 
     def did(self, args: TerminalArgs) -> str:
         """Describe the action, such as `$ npm test`."""
@@ -94,6 +100,10 @@ class Terminal(Tool[TerminalArgs]):
             return f"stop {args.artifact}"
         return f"{_in_short(args.input)!r} to {args.artifact}" if args.input else f"wait for {args.artifact}"
 
+    async def leave(self, session: Session) -> None:
+        """End the commands that outlasted their calls."""
+        await self._running.end(session.handle, GRACE_S)
+
     async def run(self, args: TerminalArgs, call: Call) -> Outcome:
         """Run a command, or attend to one that runs.
 
@@ -102,15 +112,17 @@ class Terminal(Tool[TerminalArgs]):
                 started, an artifact that is no running command. An exit status is none of these.
         """
         _check(args)
+        began = time.monotonic()
         level = (await call.commands.admit()).level
         kept: Told = {"isolation": level}
         if args.artifact:
             return await self._attend(args, call, level)
         writer = call.output("terminal.log")
-        began = time.monotonic()
         command, told = await _start(args, call, writer)
         try:
-            ended = await _watch(command, writer, call, _SETTLE_S if args.background else LONGEST_S)
+            until = began + call.patience_s
+            settled = min(until, time.monotonic() + _SETTLE_S)
+            ended = await _watch(command, writer, call, settled if args.background else until)
             if ended is not None:
                 output = await close_output(writer, ended)
                 return Done(told | outcome(ended) | refused(ended, output, level) | kept, writer)
@@ -119,12 +131,15 @@ class Terminal(Tool[TerminalArgs]):
                 await command.kill(GRACE_S)
             raise
         call.writers.remove(writer)
-        return Done(told | _going_on(began) | kept, self._running.adopt(command, writer))
+        running = still_running(time.monotonic() - began)
+        return Done(told | running | kept, self._running.adopt(command, writer, call.session))
 
     async def _attend(self, args: TerminalArgs, call: Call, level: Level) -> Outcome:
         kept: Told = {"isolation": level}
         artifact = call.session.open(args.artifact)
         live = self._running.find(artifact)
+        if live is None:
+            return await _attend_elsewhere(args, call, artifact, kept)
         if args.stop:
             ended = await live.command.kill(GRACE_S)
             return Done(outcome(ended) | kept, await live.final())
@@ -138,7 +153,30 @@ class Terminal(Tool[TerminalArgs]):
         if (ended := live.command.exit) is not None:
             output = await live.final()
             return _news(output, artifact.size, facts | outcome(ended) | refused(ended, output, level) | kept)
-        return _news(call.session.open(args.artifact), artifact.size, facts | {"state": "running"} | kept)
+        now = call.session.open(args.artifact)
+        going_on: Told = {"state": "running"} if args.input else still_running(time.time() - now.created)
+        return _news(now, artifact.size, facts | going_on | kept)
+
+
+async def _attend_elsewhere(args: TerminalArgs, call: Call, artifact: Artifact, kept: Told) -> Reading:
+    """Wait for a command that another server process keeps, or have it stopped there."""
+    if args.input:
+        fix = "Give the whole input when it is started, or use a client that keeps its server running"
+        raise BursarError("input_closed", f"{artifact.id} runs in another server process", fix)
+    if args.stop:
+        call.session.ask_to_stop(artifact)
+    until = time.monotonic() + min(_STOP_S if args.stop else args.timeout_s or LONGEST_S, call.patience_s)
+    now = artifact
+    while now.state == "live" and time.monotonic() < until:
+        await call.progress(now.size, None, _UNIT)
+        await anyio.sleep(_ELSEWHERE_POLL_S)
+        now = call.session.open(args.artifact)
+    if now.state != "live":
+        return _news(now, artifact.size, {**recorded(now), **kept})
+    if args.stop and call.session.is_asked_to_stop(artifact):
+        what = f"{artifact.id} runs in another server process, which does not let it be stopped from here"
+        raise BursarError("not_running", what, "Stop it where it was started, or wait for its end with read_artifact")
+    return _news(now, artifact.size, still_running(time.time() - now.created) | kept)
 
 
 def _in_short(text: str) -> str:
@@ -229,19 +267,20 @@ def _shell(path: str) -> str:
     return which("bash", path=path) or "/bin/sh"
 
 
-async def _watch(command: Command, writer: Writer, call: Call, seconds: float) -> Exit | None:
-    """Wait for the end of a command, as long as the client does but no longer than `seconds`."""
-    until = time.monotonic() + min(seconds, call.patience_s)
+async def _watch(command: Command, writer: Writer, call: Call, until: float) -> Exit | None:
+    """Wait for the end of a command until a point in monotonic time.
+
+    Raises:
+        BursarError: unknown_session; the session was deleted meanwhile.
+    """
     while (left_s := until - time.monotonic()) > 0:
         ended = await command.wait(min(left_s, _PROGRESS_S))
         if ended is not None:
             return ended
+        if call.session.is_gone:
+            raise refusals.unknown_session()
         await call.progress(writer.size, None, _UNIT)
     return command.exit
-
-
-def _going_on(began: float) -> Told:
-    return {"state": "running", "took_s": round(time.monotonic() - began, 1), "note": _RUNNING}
 
 
 async def _send(command: Command, text: str, call: Call) -> Told:
@@ -269,9 +308,9 @@ async def _settle(command: Command, call: Call, reference: str, before: int) -> 
         await command.wait(_POLL_S)
 
 
-def _news(artifact: Artifact, before: int, facts: Told) -> Reading:
+def _news(artifact: Artifact, before: int, facts: Mapping[str, Fact]) -> Reading:
     """Show what came since the artifact had `before` bytes."""
     if artifact.size <= before:
         return Reading(Page(()), artifact, facts)
     excerpt = reader.some_bytes(artifact, before, None)
-    return Reading(excerpt.page, artifact, facts | excerpt.facts())
+    return Reading(excerpt.page, artifact, {**facts, **excerpt.facts()})

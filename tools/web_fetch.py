@@ -3,6 +3,7 @@
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -11,30 +12,27 @@ import anyio.to_thread
 from pydantic import Field
 
 from ..artifacts import Artifact, Spool, Writer
-from ..budget.preview import Hint
+from ..budget.previews.preview import Hint
+from ..content.kinds import HEAD_BYTES, Kind, kind_of
+from ..content.page_view import PageView, Pointer
 from ..errors import BursarError
 from ..guard.net import Failure, Response
 from ..guard.workers import Json
 from .base import Call, Done, Fact, Tool, ToolArgs
-from .fetched import cache_of
+from .fetched import cache_of, fetched, longer, margin_s, reply_s
 from .progress import Counter, watched
-from .web.kinds import HEAD_BYTES, Kind, kind_of
-from .web.view import PageView, Pointer
 
 Mode = Literal["readable", "raw"]
 Scalar = str | int | float | bool | None
 
 _READERS = {
-    "html": "bursar.tools.web.extract:run",
-    "feed": "bursar.tools.web.feeds:run",
-    "pdf": "bursar.tools.web.pdf:run",
+    "html": "bursar.content.page.extract:run",
+    "feed": "bursar.content.feeds:run",
+    "pdf": "bursar.content.pdf:run",
 }
-_PLAIN_READERS = {"html": "bursar.tools.web.extract:run_plain"}
-_TO_UTF8 = "bursar.tools.web.text:run"
-_INSPECT = "bursar.tools.images:inspect"
-
-_MARGIN_S, _REPLY_S = 1.5, 0.5
-"""Kept of the client's patience when the content is fetched, and when it is read."""
+_PLAIN_READERS = {"html": "bursar.content.page.extract:run_plain"}
+_TO_UTF8 = "bursar.content.text:run"
+_INSPECT = "bursar.content.pictures:inspect"
 
 _READ_S, _READ_PDF_S, _READ_PLAIN_S = 8.0, 20.0, 4.0
 _FIRST_SHARE = 0.7
@@ -51,9 +49,6 @@ _LEAST_S = 0.5
 """With less of the client's patience left, another address is not begun."""
 
 _READ_BYTES = 256 * 1024
-_VIEWED_BYTES = 4 << 20
-"""As much of a page as is looked at for its outline."""
-
 _BAD_PDF = {
     "encrypted": "the PDF is protected by a password",
     "damaged": "the PDF is damaged or not complete",
@@ -169,16 +164,15 @@ class _Job:
         if self._left() < _LEAST_S:
             raise BursarError("not_begun", "the time ran out before its turn", "Fetch it in a call of its own")
         received = _Received(self.call, self.url, self.counter)
-        limits = self.call.net.settings.limits
-        limits = replace(limits, total_s=max(1.0, min(limits.total_s, self._left())))
-        cache = cache_of(self.call.session)
-        response = await self.call.net.fetch(self.url, received, limits=limits, cache=cache, told=received.answered)
+        cache = await cache_of(self.call.session)
+        fetching = partial(
+            fetched, self.call, self.url, received, within_s=self._left(), cache=cache, told=received.answered
+        )
+        response = await fetching()
         if response.source != "network":
             if (stored := self._stored(response)) is not None:
                 return await self._shown(stored, response, await anyio.to_thread.run_sync(_head, stored))
-            response = await self.call.net.fetch(
-                self.url, received, limits=limits, cache=cache, reuse="never", told=received.answered
-            )
+            response = await fetching(reuse="never")
         if received.writer is None:
             return Done(facts=_facts(response) | (_told(response.failure) if response.failure else {"bytes": 0}))
         cut = response.failure is not None and response.failure.stage != "http_status"
@@ -189,7 +183,7 @@ class _Job:
         return await self._shown(raw, response, received.head)
 
     def _left(self) -> float:
-        return self.call.patience_s - _MARGIN_S - (time.monotonic() - self.started)
+        return self.call.patience_s - margin_s(self.call) - (time.monotonic() - self.started)
 
     def _stored(self, response: Response) -> Artifact | None:
         try:
@@ -217,7 +211,7 @@ class _Job:
 
     async def _readable(self, raw: Artifact, response: Response, kind: Kind, facts: dict[str, Fact]) -> Done:
         received: dict[str, Fact] = {"received": {"artifact": raw.ref, "bytes": raw.size}}
-        page = None if response.source == "network" else self._read_before(raw)
+        page = None if response.source == "network" else await anyio.to_thread.run_sync(self._read_before, raw)
         if page is None:
             found, failed = await self._read(raw, response, kind)
             if isinstance(found, Artifact):
@@ -227,7 +221,7 @@ class _Job:
             if failed:
                 facts = facts | {"note": failed}
         told = {name: value for name, value in page.facts.items() if name != "source" and value not in ("", None, 0)}
-        view = PageView(lambda: page.read(0, _VIEWED_BYTES).decode("utf-8", "replace"), page.size, page.lines)
+        view = PageView(page, page.lines)
         return Done(facts=facts | told | received, output=page, hint=Hint(name="page.md", kind="markdown"), view=view)
 
     def _read_before(self, raw: Artifact) -> Artifact | None:
@@ -249,6 +243,8 @@ class _Job:
                     found = await self._work(reader, raw, target, response, deadline_s)
                 except BursarError as error:
                     told = told or f"the main content could not be found ({error.code}: {error.message})"
+                    if error.code in ("too_slow", "busy") and deadline_s < most_s:
+                        told += f"; ask again, it is fetched already, or {longer(self.call)}"
                     continue
                 if "bad" in found:
                     return None, _BAD_PDF.get(str(found["bad"]), str(found["bad"]))
@@ -275,7 +271,7 @@ class _Job:
         reads: Sequence[str],
         writes: Sequence[Path] = (),
     ) -> Json:
-        within_s = self._left() + _MARGIN_S - _REPLY_S
+        within_s = self._left() + margin_s(self.call) - reply_s(self.call)
         return await self.call.workers.call(
             function, wanted, reads=reads, writes=writes, deadline_s=deadline_s, within_s=within_s
         )

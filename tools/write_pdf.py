@@ -1,7 +1,6 @@
 """Writes a PDF from Markdown or plain text: into the workspace, or as an artifact."""
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -15,14 +14,15 @@ from pydantic import Field
 from ..artifacts import Spool
 from ..errors import BursarError
 from ..guard.created import CreatedFile
+from ..guard.names import written
+from ..pdf.font_files import readable_places
 from .base import Call, Done, Fact, Tool, ToolArgs
-from .font_places import places
 from .pdf_pictures import PictureFinder
 from .progress import watched
 from .writeback import refuse_truncated
 
-_REFERENCES = "bursar.tools.pdf.work:references"
-_WRITE = "bursar.tools.pdf.work:write"
+_REFERENCES = "bursar.pdf.work:references"
+_WRITE = "bursar.pdf.work:write"
 _MAX_TEXT_BYTES = 32 << 20
 _MAX_LIST_BYTES = 2 * _MAX_TEXT_BYTES
 _LONGEST_S = 180.0
@@ -36,6 +36,8 @@ _PICTURES = 0.6
 
 class WritePdfArgs(ToolArgs):
     """Arguments of `write_pdf`."""
+
+    zeros = frozenset({"margin_mm"})
 
     content: str = Field(default="", description="Markdown")
     artifact: str = Field(default="", description="Instead: id of a stored text")
@@ -53,7 +55,7 @@ class WritePdfArgs(ToolArgs):
 
 
 class WritePdf(Tool[WritePdfArgs]):
-    """Write a PDF from Markdown; images by artifact id, path or URL. Tells what was missing or replaced."""
+    """Write a PDF from Markdown; images by artifact id, path or URL. Says what was missing or replaced."""
 
     name: ClassVar[str] = "write_pdf"
     destructive: ClassVar[bool] = True
@@ -92,29 +94,29 @@ class _Job:
     pictures: Spool
     pdf: Spool
     listing: Spool
-    told: Spool
+    progress: Spool
     has_pictures: bool = False
 
     @classmethod
     def begin(cls, args: WritePdfArgs, call: Call, spools: ExitStack) -> Self:
         """Make the spools."""
         kinds = ("the text", "the list of pictures", "the document", "the list of characters", "the progress")
-        text, pictures, pdf, listing, told = (spools.enter_context(call.session.spool(kind)) for kind in kinds)
+        text, pictures, pdf, listing, progress = (spools.enter_context(call.session.spool(kind)) for kind in kinds)
         patience_s = min(call.patience_s * (1 - _MARGIN), _LONGEST_S)
         deadline_s = anyio.current_time() + patience_s
-        return cls(args, call, PictureFinder(call, spools), deadline_s, text, pictures, pdf, listing, told)
+        return cls(args, call, PictureFinder(call, spools), deadline_s, text, pictures, pdf, listing, progress)
 
     def take_text(self) -> None:
         """Write the text, from the arguments or the artifact, into its spool, if it is all there. Blocks."""
         text = self._source()
-        refuse_truncated(text.decode("utf-8", "replace"), allow_markers=self.args.allow_markers)
+        refuse_truncated(text, allow_markers=self.args.allow_markers)
         self.text.write(text)
         self.has_pictures = b"![" in text
 
     def _source(self) -> bytes:
         if not self.args.artifact:
             return self.args.content.encode("utf-8", "surrogatepass")
-        artifact = self.call.session.open(self.args.artifact, self.finder.opened)
+        artifact = self.call.session.open(self.args.artifact, self.call.workspace.descriptor)
         if artifact.size > _MAX_TEXT_BYTES:
             raise BursarError(
                 "too_large",
@@ -130,7 +132,7 @@ class _Job:
         """Write the document into its spool; return what came of it."""
         if self.has_pictures and not self.args.plain:
             wanted = {"source": str(self.text.path), "target": str(self.pictures.path)}
-            await self._asked(_REFERENCES, wanted, reads=[self.text.path], writes=[self.pictures.path])
+            await self._work(_REFERENCES, wanted, reads=[self.text.path], writes=[self.pictures.path])
             references = await anyio.to_thread.run_sync(self._references)
             found = await self.finder.find(references, within_s=self._left_s * _PICTURES)
             await anyio.to_thread.run_sync(self.pictures.path.write_text, json.dumps(found))
@@ -138,14 +140,14 @@ class _Job:
             "source": str(self.text.path),
             "target": str(self.pdf.path),
             "listing": str(self.listing.path),
-            "told": str(self.told.path),
+            "progress": str(self.progress.path),
             "options": self.args.model_dump(exclude={"content", "artifact", "path", "overwrite", "allow_markers"}),
             "pictures": str(self.pictures.path),
         }
         copies = [copy for kind, copy in self.finder.found.values() if kind == "path"]
-        reads = [self.text.path, self.pictures.path, *copies, *places()]
-        written = self._asked(_WRITE, wanted, reads=reads, writes=[self.pdf.path, self.listing.path, self.told.path])
-        return cast("dict[str, Any]", await watched(written, self.call.progress, self._far))
+        reads = [self.text.path, self.pictures.path, *copies, *readable_places()]
+        writing = self._work(_WRITE, wanted, reads=reads, writes=[self.pdf.path, self.listing.path, self.progress.path])
+        return cast("dict[str, Any]", await watched(writing, self.call.progress, self._read_progress))
 
     def _references(self) -> list[str]:
         try:
@@ -160,7 +162,7 @@ class _Job:
     def _left_s(self) -> float:
         return max(self.deadline_s - anyio.current_time(), 0.1)
 
-    async def _asked(
+    async def _work(
         self, function: str, arguments: Mapping[str, Any], *, reads: Sequence[Path | str], writes: Sequence[Path]
     ) -> object:
         within_s = self._left_s
@@ -169,33 +171,30 @@ class _Job:
         except BursarError as error:
             raise _about_document(error, within_s, self.text.size) from error
 
-    def _far(self) -> tuple[float, float, str]:
+    def _read_progress(self) -> tuple[float, float, str]:
         """Read how far the work is, which the worker writes down in per mille."""
-        told = re.match(rb"\s*(\d+)\n", self.told.read(0, 16))
-        return int(told[1]) / 10 if told else 0, 100, "% of the PDF written"
+        share = self.progress.read(0, 16).strip()
+        return int(share) / 10 if share.isdigit() else 0, 100, "% of the PDF written"
 
     async def stored(self, made: Mapping[str, Any]) -> Done:
         """Keep the document as an artifact."""
         writer = self.call.output("report.pdf")
         await anyio.to_thread.run_sync(self.pdf.pour, writer)
-        artifact = await writer.finish(facts={"pages": int(made["pages"]), "title": str(made["title"])})
+        artifact = await writer.finish(facts={"pages": int(made["facts"]["pages"]), "title": str(made["title"])})
         return await self._done({"artifact": artifact.ref, "path": artifact.path, "bytes": artifact.size}, made)
 
     async def saved(self, made: Mapping[str, Any], target: CreatedFile) -> Done:
         """Give the document its name in the workspace."""
         await anyio.to_thread.run_sync(self.pdf.pour, target)
         await anyio.to_thread.run_sync(target.commit)
-        return await self._done({"path": str(target.path), "bytes": self.pdf.size}, made)
+        return await self._done({"path": written(str(target.path)), "bytes": self.pdf.size}, made)
 
     async def _done(self, where: Mapping[str, Fact], made: Mapping[str, Any]) -> Done:
-        facts: dict[str, Fact] = {**where, "status": "ok", "pages": made["pages"], **_told(made)}
-        facts["fonts"] = made["fonts"]
-        if made["replaced_kinds"] <= len(made["replaced"]):
-            return Done(facts=facts)
-        writer = self.call.output("replaced-characters.tsv")
-        await anyio.to_thread.run_sync(self.listing.pour, writer)
-        listing = await writer.finish()
-        facts["all_replaced"] = f"{made['replaced_kinds']} kinds: {listing.ref}"
+        facts: dict[str, Fact] = {**made["status"], **where, **made["facts"], "fonts": made["fonts"]}
+        if kinds := facts.get("all_replaced"):
+            writer = self.call.output("replaced-characters.tsv")
+            await anyio.to_thread.run_sync(self.listing.pour, writer)
+            facts["all_replaced"] = f"{kinds}: {(await writer.finish()).ref}"
         return Done(facts=facts)
 
 
@@ -217,26 +216,6 @@ def _about_document(error: BursarError, within_s: float, text_bytes: int) -> Bur
             return BursarError("worker_failed", what, "Write it in parts, to find the one that cannot be laid out")
         case _:
             return error
-
-
-def _told(made: Mapping[str, Any]) -> dict[str, Fact]:
-    """Say in words what the reader of the document will miss."""
-    facts: dict[str, Fact] = {}
-    if made["images_embedded"]:
-        facts["images_embedded"] = made["images_embedded"]
-    if made["images_missing"]:
-        facts["images_missing"] = made["images_missing"]
-    if count := made["replaced_count"]:
-        kinds = made["replaced_kinds"]
-        plural = "s" if count > 1 else ""
-        facts["characters"] = (
-            f"{count} character{plural} of {kinds} kind{'s' if kinds > 1 else ''} could not be drawn as written"
-        )
-        facts["replaced"] = made["replaced"]
-    for name in ("links_dropped", "notes"):
-        if made[name]:
-            facts[name] = made[name]
-    return facts
 
 
 def _create(call: Call, path: str, overwrite: bool) -> CreatedFile:

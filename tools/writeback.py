@@ -3,6 +3,7 @@
 import re
 from typing import NamedTuple
 
+from ..budget.pattern import BytesPattern, compile_bytes
 from ..errors import BursarError
 
 
@@ -22,7 +23,7 @@ _NOTICES: tuple[tuple[str, str], ...] = (
     # Our own replies, also inside another string: the field `incomplete`, and the field `omitted` of a preview. They
     # name a real artifact and stand in compact JSON, which examples in documents and sources do not.
     ("bursar", r'; see more: read_artifact\(artifact=\\*"(?:ses_\w{16,}/)?a\d+\\*"'),
-    ("bursar", r'\\*"omitted\\*":\\*"(?:(?:lines|bytes) \d+-\d+|\d+ items; read_artifact\(\))'),
+    ("bursar", r'"omitted\\*":\\*"(?:(?:lines|bytes) \d+-\d+|\d+ items; read_artifact\(\))'),
     # openai/codex, codex-rs/utils/string/src/truncate.rs: format_truncation_marker; it stands inside a line.
     ("Codex", r"…\d+ (?:tokens|chars) truncated…"),
     # openai/codex, codex-rs/core/src/truncate.rs as it was in 2025.
@@ -33,11 +34,12 @@ _NOTICES: tuple[tuple[str, str], ...] = (
     ("Claude Code", r"^Output too large \([\d.]+ ?[KMG]?B\)\. Full output saved to: "),
     ("Claude Code", r"^\[Old tool result content cleared\]$"),
     # google-gemini/gemini-cli, packages/core/src/utils/fileUtils.ts: formatTruncatedToolOutput, and the read_file tool.
-    ("gemini-cli", r"^\.\.\. \[[\d,.\u00a0\u202f]+ characters omitted\] \.\.\.$"),
+    ("gemini-cli", r"^\.\.\. \[(?:[\d,.]|\xc2\xa0|\xe2\x80\xaf)+ characters omitted\] \.\.\.$"),
     ("gemini-cli", r"^Output too large\. Showing first [\d,.]+ and last [\d,.]+ characters\."),
     ("gemini-cli", r"^IMPORTANT: The file content has been truncated\.$"),
     ("gemini-cli", r"^<tool_output_masked>$"),
-    ("gemini-cli", r"^.{2000}\.\.\. \[truncated\]$"),
+    # Lines are cut at 2,000 characters; a shorter one in front of these words is prose.
+    ("gemini-cli", r".{1000}\.\.\. \[truncated\]$"),
     # QwenLM/qwen-code, packages/core/src/utils/truncation.ts.
     ("qwen-code", r"^\.\.\. \[CONTENT TRUNCATED\] \.\.\.$"),
     ("qwen-code", r"^Tool output was too large and has been truncated\.?$"),
@@ -52,37 +54,38 @@ _NOTICES: tuple[tuple[str, str], ...] = (
     ("Kimi", r"\[\.\.\.truncated\]$"),
     ("Kimi", r"Output is truncated to fit in the message\.(?:</system>)?$"),
 )
-_COMPILED = tuple((origin, re.compile(pattern)) for origin, pattern in _NOTICES)
-_MAYBE = re.compile(
-    r"truncated|TRUNCATED|omitted|clipped|<persisted-output>|<tool_output_masked>"
-    r"|; see more: read_artifact|Output too large|has more lines|content cleared"
-)
-"""Lines without any of these are not looked at again."""
 
 
-def find_marker(text: str) -> Marker | None:
+def _compiled(*patterns: str) -> BytesPattern:
+    """Compile for whole texts, of which any line may be quoted and end in white space: a quotation of a notice is one.
+
+    RE2, for a stranger may have written the text.
+    """
+    quoted = (re.sub(r"\$$", r"[ \\t\\r]*$", re.sub(r"^\^", r"^[> \\t]*", pattern)) for pattern in patterns)
+    return compile_bytes("|".join(quoted), every_line=True)
+
+
+_ANY = _compiled(*(pattern for _, pattern in _NOTICES))
+_EACH = tuple((origin, _compiled(pattern)) for origin, pattern in _NOTICES)
+
+
+def find_marker(text: bytes) -> Marker | None:
     """Return the first truncation notice in a text, ours or that of a known coding agent; None when there is none.
 
     A notice that stands on a line of its own wherever it is made must stand so here too: prose about truncation is not
     one.
     """
-    at, number = 0, 1
-    while (maybe := _MAYBE.search(text, at)) is not None:
-        start = text.rfind("\n", 0, maybe.start()) + 1
-        end = text.find("\n", maybe.end())
-        end = len(text) if end < 0 else end
-        number += text.count("\n", at, start)
-        # A quotation of a notice is one.
-        line = text[start:end].lstrip("> \t").rstrip()
-        for origin, pattern in _COMPILED:
-            if (found := pattern.search(line)) is not None:
-                said = found[0].strip()
-                return Marker(number, f"{said if len(said) <= 80 else '…' + said[-79:]} (as {origin} writes it)")
-        at = end
-    return None
+    found = _ANY.search(text)
+    if found is None:
+        return None
+    said = found.group()
+    origin = next(origin for origin, pattern in _EACH if pattern.search(said))
+    shown = said.decode("utf-8", "replace").strip("> \t\r")
+    number = text.count(b"\n", 0, found.start()) + 1
+    return Marker(number, f"{shown if len(shown) <= 80 else '…' + shown[-79:]} (as {origin} writes it)")
 
 
-def refuse_truncated(text: str, *, allow_markers: bool) -> None:
+def refuse_truncated(text: bytes, *, allow_markers: bool) -> None:
     """Refuse text that carries a truncation notice, unless the caller says that it belongs there.
 
     Raises:

@@ -7,6 +7,7 @@ import anyio
 import anyio.to_thread
 import httpcore2
 
+from ..fair import FairQueue
 from ._dial import Dialler, Forwarder, Watch
 from ._exchange import Exchange
 from .cache import Cache, Entry
@@ -21,7 +22,11 @@ _CLIENT_ERRORS = (
     httpcore2.ProxyError,
     httpcore2.UnsupportedProtocol,
 )
-_NAME_LOOKUPS = 8
+_NAME_LOOKUPS = 32
+"""At a time; each takes a thread that nothing but its end can end."""
+
+_NAME_LOOKUPS_EACH = 8
+"""Of one sharer."""
 
 
 class Client:
@@ -30,7 +35,7 @@ class Client:
     def __init__(self, settings: NetSettings) -> None:
         self._settings = settings
         self._proxy = _proxy(settings.proxy) if settings.proxy else None
-        self._resolving = anyio.CapacityLimiter(_NAME_LOOKUPS)
+        self._resolving = FairQueue(_NAME_LOOKUPS, _NAME_LOOKUPS_EACH)
         self._trusting = anyio.Lock()
         self._ssl_context: ssl.SSLContext | None = None
 

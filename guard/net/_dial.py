@@ -1,17 +1,20 @@
 """The network backend under the HTTP client: it resolves, judges, dials what it judged, and counts what arrives."""
 
+import asyncio
 import socket
 import ssl
+import threading
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from ipaddress import IPv6Address, ip_address
 from typing import Any, cast
 
 import anyio
-import anyio.to_thread
 import httpcore2
 from httpcore2 import SOCKET_OPTION
 
+from ..fair import FairQueue
 from . import addresses
 from .addresses import AllowNet
 from .failures import Failure, FetchError
@@ -75,7 +78,7 @@ class Dialler(httpcore2.AsyncNetworkBackend):
 
     allow: AllowNet
     resolve: Resolve
-    resolving: anyio.CapacityLimiter
+    resolving: FairQueue
     watch: Watch
     inner: httpcore2.AsyncNetworkBackend = field(default_factory=_backend)
 
@@ -119,9 +122,7 @@ class Dialler(httpcore2.AsyncNetworkBackend):
         found: Sequence[str] = ()
         try:
             with anyio.fail_after(timeout):
-                found = await anyio.to_thread.run_sync(
-                    self.resolve, host, port, abandon_on_cancel=True, limiter=self.resolving
-                )
+                found = await self._resolved(host, port)
         except TimeoutError:
             told = Failure("name", "name_timeout", f"the name {host} was not resolved in time", "Try again")
             raise FetchError(told) from None
@@ -134,6 +135,34 @@ class Dialler(httpcore2.AsyncNetworkBackend):
                 Failure("name", "too_many_addresses", f"{host} has {len(found)} addresses", "Use another host")
             )
         return [_plain(address) for address in found]
+
+    async def _resolved(self, host: str, port: int) -> Sequence[str]:
+        """Resolve a name in a thread, which nothing can end: it keeps its place until it has, awaited or not."""
+        sharer = await self.resolving.acquire()
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[Sequence[str]] = loop.create_future()
+
+        def settle(found: Sequence[str], error: Exception | None) -> None:
+            self.resolving.release(sharer)
+            if answer.done():
+                return  # nobody waits for it any more
+            if error is None:
+                answer.set_result(found)
+            else:
+                answer.set_exception(error)
+
+        def look_up() -> None:
+            found: Sequence[str] = ()
+            failed: Exception | None = None
+            try:
+                found = self.resolve(host, port)
+            except Exception as error:  # noqa: BLE001 - raised again where it is awaited
+                failed = error
+            with suppress(RuntimeError):  # the loop has ended
+                loop.call_soon_threadsafe(settle, found, failed)
+
+        threading.Thread(target=look_up, name="bursar name look-up", daemon=True).start()
+        return await answer
 
     def _check(self, host: str, address: str, port: int) -> None:
         reason = addresses.judge(address, port, self.allow)

@@ -197,7 +197,12 @@ class Exchange:
             rules = await self._fetch_robots()
             if self.cache:
                 self.cache.keep_robots(self.url.origin, rules)
-        if not rules.allow(self.url.target):
+        target = self.url.target
+        if rules.steps(target) <= robots.QUICK_STEPS:
+            allowed = rules.allow(target)
+        else:
+            allowed = await anyio.to_thread.run_sync(rules.allow, target)
+        if not allowed:
             told = f"the robots.txt of {self.url.host} asks automatic readers to leave {self.url.target[:100]} alone"
             raise FetchError(
                 Failure("robots", "robots_refused", told, "Use another source; the user can start with --ignore-robots")

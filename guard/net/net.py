@@ -7,9 +7,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
-import anyio
-
 from ...errors import BursarError
+from ..fair import FairQueue
 from .cache import Cache, Entry, fresh_for_s
 from .failures import Failure
 from .response import Response, media_type
@@ -20,7 +19,11 @@ if TYPE_CHECKING:
     from ._client import Client
     from ._exchange import Exchange
 
-_FETCHES = 64
+_FETCHES = 128
+"""At a time."""
+
+_FETCHES_EACH = 64
+"""Of one sharer, so that none can keep the others from fetching."""
 _FRESHNESS = frozenset({"cache-control", "expires"})
 
 Reuse = Literal["valid", "never"]
@@ -45,7 +48,7 @@ class Net:
         """
         self.settings = settings or NetSettings()
         _check_proxy(self.settings.proxy)
-        self._fetching = anyio.CapacityLimiter(_FETCHES)
+        self._fetching = FairQueue(_FETCHES, _FETCHES_EACH)
 
     async def fetch(
         self,
@@ -82,7 +85,7 @@ class Net:
         if shared and stored and shared.is_fresh(stored):
             return _from_cache(asked, stored, "cache", took_s=time.monotonic() - started)
         limits = limits or self.settings.limits
-        async with self._fetching:
+        async with self._fetching.place():
             from . import _client  # the HTTP client takes long to load, and start-up is a feature
 
             exchange = await self._client.exchange(asked, sink, dict(headers or {}), limits, cache, stored)

@@ -13,20 +13,28 @@ from . import bubblewrap, seatbelt
 from .policy import Policy, private_environment
 from .private import Private
 from .tasks import Group, group
+from .view import SHARED_MEMORY, view
 
 
 class Means(NamedTuple):
     """What keeps commands in.
 
     Attributes:
-        bubblewrap: path of the program; empty if it does not take part.
+        namespaces: whether the helper gives itself namespaces of its own.
+        bubblewrap: path of the program that does so for it; empty if it does not take part.
         landlock: whether Landlock takes part.
         seatbelt: path of the program of macOS; empty if it does not take part.
     """
 
+    namespaces: bool = False
     bubblewrap: str = ""
     landlock: bool = False
     seatbelt: str = ""
+
+    @property
+    def view(self) -> bool:
+        """Whether commands see only what they are to see."""
+        return self.namespaces or bool(self.bubblewrap)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +43,7 @@ class Cell:
 
     Attributes:
         prefix: arguments that come before the helper's own.
-        walls: for the commands, as the helper is told them in JSON; None where `command_prefix` brings them.
+        walls: of the commands, see `told`; None where `command_prefix` brings them.
         environment: of commands, beside what all have.
         command_prefix: arguments that come before those of each command.
         private: the directory for temporary files, kept while the helper runs.
@@ -73,20 +81,16 @@ def cell(policy: Policy, means: Means, hidden: Sequence[str], session: Path, hom
         OSError: the private directory cannot be made.
     """
     private = Private(policy.store)
-    prefix: list[str] = []
-    place = str(private.path)
-    if means.bubblewrap:
-        prefix, place = bubblewrap.prefix(means.bubblewrap, policy, hidden, session, private.path)
+    around = surroundings(policy, means, hidden, session, private.path)
     writable = (*policy.roots, *policy.writes)
     command_prefix: list[str] = []
     if means.seatbelt:
         command_prefix = seatbelt.prefix(means.seatbelt, policy, hidden, session, private.path)
-    walls = None if means.seatbelt else told_walls(policy, means, hidden, session, place)
     held = group(tasks) if tasks else None
     return Cell(
-        prefix=prefix if held is None else [*held.prefix, *prefix],
-        walls=walls,
-        environment=private_environment(place, home, writable),
+        prefix=around.prefix if held is None else [*held.prefix, *around.prefix],
+        walls=around.walls,
+        environment=private_environment(around.private, home, writable),
         command_prefix=command_prefix,
         private=private,
         group=held,
@@ -94,21 +98,49 @@ def cell(policy: Policy, means: Means, hidden: Sequence[str], session: Path, hom
     )
 
 
-def told_walls(policy: Policy, means: Means, hidden: Sequence[str], session: Path, private: str) -> dict[str, Any]:
-    """Return `zygote.walls.Walls` for the commands of a session, as JSON."""
+class Surroundings(NamedTuple):
+    """What is around the commands of a session.
+
+    Attributes:
+        prefix: arguments that come before those of the helper, or of a process to be tried.
+        walls: what these do to themselves and their commands, as JSON: `view`, a `zygote.view.View` or None, `enter`,
+            whether they make it themselves, and `walls`, a `zygote.walls.Walls`; None where Seatbelt does all of it.
+        private: where the directory for temporary files is in there.
+    """
+
+    prefix: list[str]
+    walls: dict[str, Any] | None
+    private: str
+
+
+def surroundings(policy: Policy, means: Means, hidden: Sequence[str], session: Path, private: Path) -> Surroundings:
+    """Describe what is around the commands of a session; see `cell`."""
+    if means.seatbelt:
+        return Surroundings([], None, str(private))
+    if not means.view:
+        walls = _walls(policy, means, hidden, session, str(private))
+        return Surroundings([], {"view": None, "enter": False, "walls": walls}, str(private))
+    seen, place = view(policy, hidden, session, private)
+    walls = _walls(policy, means, hidden, session, place)
+    prefix = bubblewrap.prefix(means.bubblewrap, seen) if means.bubblewrap else []
+    return Surroundings(prefix, {"view": seen._asdict(), "enter": not prefix, "walls": walls}, place)
+
+
+def _walls(policy: Policy, means: Means, hidden: Sequence[str], session: Path, private: str) -> dict[str, Any]:
     writes = [os.path.realpath(path) for path in (*policy.roots, *policy.writes)]
     own = [private]
-    if means.bubblewrap:
+    if means.view:
         # What is hidden in them is not there, and cannot be moved to where it would be.
-        own += [bubblewrap.SHARED_MEMORY, *(path for path in writes if holds(path, hidden))]
+        own += [SHARED_MEMORY, *(path for path in writes if holds(path, hidden))]
     return {
         "reads": ["/", os.path.realpath(session)],
         "writes": [path for path in writes if path not in own],
         "private": own,
         "hidden": list(hidden),
-        "terminals": bool(means.bubblewrap),
+        "terminals": means.view,
         "network": policy.network,
         "unix_sockets": policy.unix_sockets,
+        "own_ipc": means.view,
         "landlock": means.landlock,
     }
 

@@ -55,10 +55,11 @@ class Isolation:
 
     Attributes:
         level: as it was tried at this start.
-        means: what keeps them in, such as `bubblewrap + Landlock 7 + seccomp`; empty without.
+        means: what keeps them in, such as `namespaces + Landlock 7 + seccomp`; empty without.
         reason: why the level is no better, or what is missing though it is; empty if nothing is.
         cure: what to do about it.
         attacks: each that was tried and what came of it: `held`, or what went wrong.
+        own_view: whether commands see a machine of their own, with a private `/tmp` and no processes but theirs.
     """
 
     level: Level
@@ -66,6 +67,7 @@ class Isolation:
     reason: str = ""
     cure: str = ""
     attacks: Mapping[str, str] = field(default_factory=dict[str, str])
+    own_view: bool = False
 
     def line(self) -> str:
         """Say it in one line."""

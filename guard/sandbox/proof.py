@@ -16,8 +16,9 @@ from ..environment import helper_environment
 from ..helper import HERE, python
 from ..zygote.within import is_within
 from . import bubblewrap, seatbelt
-from .cell import Means, every_path, holds, told_walls
+from .cell import Means, every_path, holds, surroundings
 from .policy import Isolation, Policy
+from .view import between
 
 _LONGEST_S = 30.0
 
@@ -28,6 +29,15 @@ _NAMED_MAX = 2
 """Attacks that are named where one line must do; the doctor tells them all."""
 
 _UNSAFE = "or run commands without walls, as yourself, with --terminal=unsafe"
+
+
+def candidates(bwrap: str) -> dict[str, Means]:
+    """Return what may keep commands in, the best first; `bwrap` is where bubblewrap is installed, if it is."""
+    if sys.platform == "darwin":
+        return {"seatbelt": Means(seatbelt=seatbelt.PROGRAM)}
+    views = {"namespaces": Means(namespaces=True)} | ({"bubblewrap": Means(bubblewrap=bwrap)} if bwrap else {})
+    walled = {f"{name}+landlock": means._replace(landlock=True) for name, means in views.items()}
+    return {**walled, "landlock": Means(landlock=True), **views}
 
 
 class Proof:
@@ -104,36 +114,22 @@ class Proof:
             "file": str(decoy / "secret"),
             "own": str(own / "own"),
             "outside": outside,
-            "above": [above for path in writable for place in self.hidden for above in bubblewrap.between(path, place)],
+            "above": [above for path in writable for place in self.hidden for above in between(path, place)],
             "socket": f"bursar-{secrets.token_hex(12)}",
         }
         files = {"file": attack["file"], "own": attack["own"], "socket": attack["socket"]}
-        means = [self._told_means(name, means, own, private) for name, means in self._candidates().items()]
+        means = [self._told_means(name, means, own, private) for name, means in candidates(self._bwrap).items()]
         return {"store": store, "private": str(private), "attack": attack, "means": means, **files}
 
-    def _candidates(self) -> dict[str, Means]:
-        if sys.platform == "darwin":
-            return {"seatbelt": Means(seatbelt=seatbelt.PROGRAM)}
-        found = {"landlock": Means(landlock=True)}
-        if self._bwrap:
-            found = {
-                "bubblewrap+landlock": Means(self._bwrap, landlock=True),
-                **found,
-                "bubblewrap": Means(self._bwrap),
-            }
-        return found
-
     def _told_means(self, name: str, means: Means, own: Path, private: Path) -> dict[str, Any]:
-        prefix: Sequence[str] = []
-        place = str(private)
+        around = surroundings(self.policy, means, self.hidden, own, private)
+        prefix = around.prefix
         if means.seatbelt:
             prefix = seatbelt.prefix(means.seatbelt, self.policy, self.hidden, own, private)
-        elif means.bubblewrap:
-            prefix, place = bubblewrap.prefix(means.bubblewrap, self.policy, self.hidden, own, private)
-        walls = None if means.seatbelt else told_walls(self.policy, means, self.hidden, own, place)
         writable = [os.path.realpath(path) for path in (*self.policy.roots, *self.policy.writes)]
-        roots = [path for path in writable if means.bubblewrap or not holds(path, self.hidden)]
-        return {"name": name, "prefix": prefix, "attack": {"walls": walls, "private": place, "roots": roots}}
+        roots = [path for path in writable if means.view or not holds(path, self.hidden)]
+        attack = {"walls": around.walls, "private": around.private, "roots": roots}
+        return {"name": name, "prefix": prefix, "attack": attack}
 
     def _judge(self, said: bytes) -> Isolation:
         try:
@@ -148,32 +144,36 @@ class Proof:
         for name, outcome in outcomes.items():
             attacks: Mapping[str, str] = outcome.get("attacks", {"start": outcome.get("refused", "it did not run")})
             if all(result == "held" for result in attacks.values()):
-                self.means = self._candidates()[name]
+                self.means = candidates(self._bwrap)[name]
                 reason, cure = self._wanting(outcomes)
-                return Isolation("kernel", _named(self.means, outcome["landlock"]), reason, cure, attacks)
+                means = _named(self.means, outcome["landlock"])
+                return Isolation("kernel", means, reason, cure, attacks, own_view=self.means.view)
         return self._failed(outcomes)
 
     def _wanting(self, outcomes: Mapping[str, Mapping[str, Any]]) -> tuple[str, str]:
         """Tell what is missing though the walls hold, and what to do about it."""
-        if self.means.seatbelt or (self.means.bubblewrap and self.means.landlock):
-            return self._within_reach()
-        if self.means.bubblewrap:
-            return f"Landlock does not take part: {_why(outcomes['bubblewrap+landlock'])}", ""
+        found = [self._within_reach()]
+        if self.means.landlock and not self.means.view:
+            found.append(self._without_view(outcomes))
+        elif self.means.view and not self.means.landlock:
+            found.append((f"Landlock does not take part: {_why(outcomes.get('landlock', {}))}", ""))
+        reasons, cures = zip(*found, strict=True)
+        return "; ".join(filter(None, reasons)), "; ".join(filter(None, cures))
+
+    def _without_view(self, outcomes: Mapping[str, Mapping[str, Any]]) -> tuple[str, str]:
+        """Tell what Landlock alone leaves, why commands got no namespaces of their own, and what to do about it."""
+        refused = [f"{name.partition('+')[0]}: {_why(told)}" for name, told in outcomes.items() if "+" in name]
+        reason = (
+            "names, sizes and dates of other sessions' files can be seen, as commands get no namespaces of their own"
+        )
         around = [path for path in map(os.path.realpath, self.policy.roots) if holds(path, self.hidden)]
         if around:
-            reason = (
-                f"the artifacts lie in {around[0]}, so without bubblewrap commands can make nothing new directly in it"
-            )
-            return reason, "Keep them elsewhere with --data-dir, or install bubblewrap"
-        missing = "names, sizes and dates of other sessions' files can be seen without bubblewrap, which "
-        if not self._bwrap:
-            return missing + "is not installed", "Install bubblewrap"
-        if "attacks" in outcomes["bubblewrap+landlock"]:
-            return missing + f"does not hold here: {_why(outcomes['bubblewrap+landlock'])}", ""
-        cure = "Allow user namespaces: sysctl kernel.unprivileged_userns_clone=1 user.max_user_namespaces=10000"
-        if Path("/proc/sys/kernel/apparmor_restrict_unprivileged_userns").exists():
-            cure = "Install an AppArmor profile for bwrap, or sysctl kernel.apparmor_restrict_unprivileged_userns=0"
-        return missing + f"does not work here: {_why(outcomes['bubblewrap+landlock'])}", cure
+            reason += f", and nothing new can be made directly in {around[0]}, where the artifacts lie"
+        cure = "Allow user namespaces (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone)"
+        with contextlib.suppress(OSError):
+            if int(Path("/proc/sys/kernel/apparmor_restrict_unprivileged_userns").read_text()):
+                cure = "Install bubblewrap and its AppArmor profile, or an own one for this Python"
+        return ": ".join(filter(None, (reason, "; ".join(refused)))), cure
 
     def _within_reach(self) -> tuple[str, str]:
         """Tell whether commands can change the programs that the server runs outside the walls, and what to do."""
@@ -197,8 +197,10 @@ class Proof:
         if others and "may write root" in reason:
             # Without capabilities root obeys modes as everybody does.
             return _off(reason, f"Run the server as the user who owns {others[0]}, {_UNSAFE}", attacks)
-        install = "" if self._bwrap else ", or install bubblewrap"
-        return _off(reason, f"Use Linux 6.12 or later with Landlock{install}, {_UNSAFE}", attacks)
+        install = "" if self._bwrap else ", install bubblewrap"
+        return _off(
+            reason, f"Use Linux 6.12 or later with Landlock, allow user namespaces{install}, {_UNSAFE}", attacks
+        )
 
 
 def _make_store(store: Path) -> None:
@@ -232,8 +234,12 @@ def _why(outcome: Mapping[str, Any]) -> str:
 def _named(means: Means, landlock: int) -> str:
     if means.seatbelt:
         return "Seatbelt"
-    parts = ["bubblewrap"] if means.bubblewrap else []
-    return " + ".join([*parts, *([f"Landlock {landlock}"] if means.landlock else []), "seccomp"])
+    parts = [
+        (means.namespaces, "namespaces"),
+        (means.bubblewrap, "bubblewrap"),
+        (means.landlock, f"Landlock {landlock}"),
+    ]
+    return " + ".join([*(name for takes_part, name in parts if takes_part), "seccomp"])
 
 
 def _is_in(path: str, places: Sequence[str]) -> bool:

@@ -67,6 +67,10 @@ class Sandbox:
         Raises:
             BursarError: not_isolated.
         """
+        for place in (*self.policy.roots, *self.policy.writes):
+            if not place.is_dir():
+                message = f"{place}, where commands may write, is gone, so the command was not started"
+                raise BursarError("not_isolated", message, "Make it again, or start the server without it")
         try:
             return cell(self.policy, self._proof.means, self._proof.hidden, session, os.environ.get("HOME", ""), tasks)
         except OSError as error:

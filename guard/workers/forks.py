@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -143,20 +143,22 @@ class Forks:
         """Load a module for all calls to come."""
         await self._running().prepare(module)
 
-    async def ask(self, module: str, request: bytes) -> dict[str, Any]:
-        """Return what a new worker answers.
+    async def ask(self, module: str, request: bytes, begun: Callable[[], None]) -> dict[str, Any]:
+        """Return what a new worker answers; `begun` is called when it begins to work.
 
         Raises:
             EndedError: it ended instead.
         """
         for _ in range(2):
             zygote = self._running()
-            answer = await self._asked(zygote, module, request)
+            answer = await self._asked(zygote, module, request, begun)
             if answer is not None:
                 return answer
         raise EndedError("could not be started", "Install bursar anew; `bursar doctor` tells whether it works")
 
-    async def _asked(self, zygote: _Zygote, module: str, request: bytes) -> dict[str, Any] | None:
+    async def _asked(
+        self, zygote: _Zygote, module: str, request: bytes, begun: Callable[[], None]
+    ) -> dict[str, Any] | None:
         """Return the answer; None when the zygote went away before the work began."""
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
@@ -170,7 +172,7 @@ class Forks:
                     zygote.close()
                     return None
             try:
-                has_begun, body = await _talk(ours, request)
+                has_begun, body = await _talk(ours, request, begun)
                 if body is not None:
                     return await read_answer(body)
                 status = await zygote.status(number)
@@ -200,13 +202,15 @@ class Forks:
             self._zygote.close()
 
 
-async def _talk(control: socket.socket, request: bytes) -> tuple[bool, bytes | None]:
+async def _talk(control: socket.socket, request: bytes, begun: Callable[[], None]) -> tuple[bool, bytes | None]:
     """Send the request; return whether the worker began, and its answer if it gave a whole one."""
     loop = asyncio.get_running_loop()
     has_begun = False
     with suppress(OSError):
         await loop.sock_sendall(control, request)
         has_begun = await loop.sock_recv(control, 1) == BEGUN
+        if has_begun:
+            begun()
         head = await _exactly(control, 4) if has_begun else b""
         length = int.from_bytes(head, "big")
         if length > MAX_REPLY_BYTES:

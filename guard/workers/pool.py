@@ -4,7 +4,7 @@ import json
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import IO, Any, cast
@@ -32,16 +32,17 @@ class Pool:
     async def warm(self, module: str) -> None:
         """Load a module into one of the processes."""
         wanted = {"call": "bursar.guard.workers.worker:prepare", "args": {"modules": [module]}}
-        await self.ask(module, framed(json.dumps(wanted).encode()))
+        await self.ask(module, framed(json.dumps(wanted).encode()), lambda: None)
 
-    async def ask(self, module: str, request: bytes) -> dict[str, Any]:
-        """Return what a process answers.
+    async def ask(self, module: str, request: bytes, begun: Callable[[], None]) -> dict[str, Any]:
+        """Return what a process answers; `begun` is called when it is asked.
 
         Raises:
             EndedError: it ended instead.
         """
         process = self._take()
         body: bytes | None = None
+        begun()
         try:
             body = await anyio.to_thread.run_sync(process.ask, request, abandon_on_cancel=True, limiter=self._threads)
             if body is None:

@@ -5,7 +5,7 @@ import math
 import os
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -15,6 +15,7 @@ import anyio
 import anyio.to_thread
 
 from ...errors import BursarError
+from ..fair import FairQueue
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 """What JSON can say."""
@@ -29,6 +30,9 @@ _NAME = re.compile(r"(?P<package>[a-z][a-z0-9_]*)(\.[a-z_][a-z0-9_]*)+:[a-z][a-z
 _TRIAL = "bursar.guard.workers.attacks:attack"
 _DAMAGED = "The content is probably damaged or hostile; it is kept as received"
 _MAX_REQUEST_BYTES = 1 << 20
+_START_S = 10.0
+"""A process may take so long to start: on a machine that is busy that is no fault of the content."""
+
 _PARSED_HERE_BYTES = 64 * 1024
 """A longer answer is parsed in a thread: the event loop has other calls to serve."""
 
@@ -70,7 +74,7 @@ class EndedError(Exception):
 class _Processes(Protocol):
     async def warm(self, module: str) -> None: ...
 
-    async def ask(self, module: str, request: bytes) -> dict[str, Any]: ...
+    async def ask(self, module: str, request: bytes, begun: Callable[[], None]) -> dict[str, Any]: ...
 
     def close(self) -> None: ...
 
@@ -101,21 +105,22 @@ class Workers:
         """Prepare, but start nothing.
 
         Args:
-            size: calls that run at the same time; further ones wait. Default: one per processor, 2 to 4.
+            size: calls of one sharer that run at the same time; further ones wait for their turn, and one process more
+                is kept for the others. Default: one per processor, 2 to 4.
             patience_s: seconds that a call waits for its turn before it is refused as `busy`.
             packages: the only packages whose functions may be named.
             hidden: directories that no worker may read but for the files it is given, even if Python lies in them.
         """
         size = size or max(2, min(4, os.cpu_count() or 2))
-        self._slots = anyio.CapacityLimiter(size)
+        self._slots = FairQueue(all=size + 1, each=size)
         self._patience_s = patience_s
         self._packages = tuple(packages)
-        self._processes = _processes(self._packages, size, tuple(hidden))
+        self._processes = _processes(self._packages, size + 1, tuple(hidden))
 
     @property
     def running(self) -> int:
         """How many calls are running."""
-        return self._slots.borrowed_tokens
+        return self._slots.held
 
     async def call(
         self,
@@ -131,32 +136,34 @@ class Workers:
         """Run `function(**args)` in a worker process and return its JSON result.
 
         Args:
-            function: such as `bursar.tools.images:inspect`; a public function of this package.
+            function: such as `bursar.content.pictures:inspect`; a public function of this package.
             args: keyword arguments, as JSON has them.
             reads: files and directories that it may read.
             writes: files, which exist, that it may read and change.
-            deadline_s: seconds of running, start of the process included, waiting for a turn not.
+            deadline_s: seconds from when the process begins with it; the process may take its time to start.
             memory_bytes: address space of the process (Linux, macOS).
             within_s: seconds for all of it, waiting for a turn included.
 
         Raises:
-            BursarError: as the function raised it; else `too_slow`, `too_large` (out of memory), `worker_failed`
-                (crash, or any other exception) or `busy`.
+            BursarError: as the function raised it; `bad_argument` for arguments that are too long; else `too_slow`,
+                `too_large` (out of memory), `worker_failed` (crash, or any other exception) or `busy`.
         """
         named = _NAME.fullmatch(function)
         if named is None or named["package"] not in self._packages:
             raise ValueError(f"not a public function of {', '.join(self._packages)}: {function!r}")
         request = _request(function, args, reads, writes, deadline_s, memory_bytes)
         ends_at = anyio.current_time() + within_s
-        with anyio.move_on_after(max(0.0, min(self._patience_s, within_s))) as waiting:
-            await self._slots.acquire()
-        if waiting.cancelled_caught:
-            raise BursarError("busy", "every worker process is busy with other content", "Try again in a moment")
+        try:
+            with anyio.fail_after(max(0.0, min(self._patience_s, within_s))):
+                sharer = await self._slots.acquire()
+        except TimeoutError:
+            what = "every worker process is busy with other content"
+            raise BursarError("busy", what, "Try again in a moment") from None
         try:
             left_s = max(0.0, ends_at - anyio.current_time())
-            return _result(await self._answer(request, function, min(deadline_s, left_s)))
+            return _result(await self._answer(request, function, min(deadline_s, left_s), left_s))
         finally:
-            self._slots.release()
+            self._slots.release(sharer)
 
     async def warm(self, *functions: str) -> None:
         """Load what `functions` need, ahead of the first call."""
@@ -177,7 +184,7 @@ class Workers:
             path = Path(decoy, "decoy")
             path.write_bytes(b"secret")  # noqa: ASYNC240 - six bytes
             request = _request(_TRIAL, {"server": os.getpid(), "decoy": str(path)}, (), (), 8.0, 1_500_000_000)
-            found = _result(await self._answer(request, _TRIAL, 8.0))
+            found = _result(await self._answer(request, _TRIAL, 8.0, math.inf))
         return Confinement({str(name): str(outcome) for name, outcome in cast("dict[str, Json]", found).items()})
 
     def close(self) -> None:
@@ -192,11 +199,15 @@ class Workers:
     ) -> None:
         self.close()
 
-    async def _answer(self, request: bytes, function: str, deadline_s: float) -> dict[str, Any]:
+    async def _answer(self, request: bytes, function: str, deadline_s: float, left_s: float) -> dict[str, Any]:
         answer: dict[str, Any] = {}
         try:
-            with anyio.move_on_after(deadline_s) as scope:
-                answer = await self._processes.ask(function.partition(":")[0], request)
+            with anyio.move_on_after(min(_START_S + deadline_s, left_s)) as scope:
+
+                def begun() -> None:
+                    scope.deadline = min(scope.deadline, anyio.current_time() + deadline_s)
+
+                answer = await self._processes.ask(function.partition(":")[0], request, begun)
         except EndedError as ended:
             raise BursarError(
                 "worker_failed",
@@ -263,7 +274,8 @@ def _request(
     }
     request = json.dumps(message).encode()
     if len(request) > _MAX_REQUEST_BYTES:
-        raise ValueError("arguments of a worker are small; pass content through a file")
+        most = f"{len(request):,} bytes, more than the {_MAX_REQUEST_BYTES:,} that"
+        raise BursarError("bad_argument", f"the arguments have {most} {_work(function)} takes", "Give shorter ones")
     return len(request).to_bytes(4, "big") + request
 
 

@@ -51,6 +51,11 @@ class Zygote:
         self._places: list[str] = []
         self._means = next((means for means in _MEANS if self._works(means)), "")
 
+    @property
+    def confines(self) -> bool:
+        """Whether workers are confined, and so leave no processes behind."""
+        return bool(self._means)
+
     def run(self) -> None:
         """Serve until the server is gone, then kill every worker."""
         poll = select.poll()
@@ -218,10 +223,10 @@ def _limit(cpu_s: float, memory_bytes: int) -> None:
             score.write(b"500")
 
 
-def _die_with(zygote: int) -> None:
+def _die_with(parent: int) -> None:
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)  # PR_SET_PDEATHSIG
-        if os.getppid() != zygote:
+        if os.getppid() != parent:
             # It died between our start and the request to die with it.
             os._exit(1)
 
@@ -246,7 +251,11 @@ def main(arguments: Sequence[str]) -> None:
     adopt_orphans()
     gc.disable()
     gc.freeze()
-    Zygote(orders, server, json.loads(arguments[2]), json.loads(arguments[3])).run()
+    zygote = Zygote(orders, server, json.loads(arguments[2]), json.loads(arguments[3]))
+    if zygote.confines:
+        # In the middle of an import nobody looks whether the server is gone. Workers that cannot fork die with this.
+        _die_with(int(arguments[1]))
+    zygote.run()
 
 
 if __name__ == "__main__":

@@ -264,15 +264,19 @@ def _write_in(directory: str) -> None:
 
 
 def main() -> None:
-    """Raise the walls that `argv[2]` describes, try everything, and write what came of it to descriptor `argv[1]`."""
+    """Confine this process as `argv[2]` describes, try everything, and tell descriptor `argv[1]` what came of it."""
     told = json.loads(sys.argv[2])
     results = int(sys.argv[1])
     version = 0
     if told["walls"] is not None:
+        from .namespaces import enter
+        from .view import View
         from .walls import Prepared, Walls
 
         try:
-            prepared = Prepared(Walls(**told["walls"]))
+            if told["walls"]["enter"]:
+                enter(View.told(told["walls"]["view"]))
+            prepared = Prepared(Walls(**told["walls"]["walls"]))
             prepared.enforce()
             version = prepared.version
         except (OSError, ValueError) as error:

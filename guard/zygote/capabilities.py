@@ -1,14 +1,15 @@
 """Gives up what root may do beyond its files, for ever."""
 
-import ctypes
-import os
+import contextlib
 import struct
 import sys
 
 if sys.platform == "win32":
     raise ImportError("capabilities are a thing of Linux")
 
-_PR_CAPBSET_READ, _PR_CAPBSET_DROP = 23, 24
+from .kernel import libc
+
+_PR_CAPBSET_DROP = 24
 _PR_SET_DUMPABLE = 4
 _PR_SET_SECUREBITS = 28
 _PR_SET_NO_NEW_PRIVS = 38
@@ -40,21 +41,16 @@ def drop_all() -> None:
     Raises:
         OSError: the kernel refused.
     """
-    libc = ctypes.CDLL(None, use_errno=True)
-    for capability in range(_LONGEST):
-        if libc.prctl(_PR_CAPBSET_READ, capability, 0, 0, 0) < 0:
-            break
-        # Refused to all but root; whoever has none to begin with gains none, by `gain_nothing`.
-        libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)
-    libc.prctl(_PR_SET_SECUREBITS, _NOROOT_AND_NO_SETUID_FIXUP_LOCKED, 0, 0, 0)
-    libc.prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
-    header = struct.pack("=Ii", _CAPSET_VERSION_3, 0)
-    if libc.capset(header, bytes(24)) != 0:
-        number = ctypes.get_errno()
-        raise OSError(number, f"capset: {os.strerror(number)}")
+    # Refused to all but root; whoever has none to begin with gains none, by `gain_nothing`.
+    with contextlib.suppress(OSError):
+        for capability in range(_LONGEST):
+            libc("prctl", _PR_CAPBSET_DROP, capability, 0, 0, 0)
+    with contextlib.suppress(OSError):
+        libc("prctl", _PR_SET_SECUREBITS, _NOROOT_AND_NO_SETUID_FIXUP_LOCKED, 0, 0, 0)
+    with contextlib.suppress(OSError):
+        libc("prctl", _PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
+    libc("capset", struct.pack("=Ii", _CAPSET_VERSION_3, 0), bytes(24))
 
 
 def _prctl(option: int, value: int) -> None:
-    if ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0) != 0:
-        number = ctypes.get_errno()
-        raise OSError(number, f"prctl {option}: {os.strerror(number)}")
+    libc("prctl", option, value, 0, 0, 0)

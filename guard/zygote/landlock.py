@@ -1,6 +1,5 @@
 """Landlock: rules of the kernel for which files a process, and whatever it starts, may use from now on."""
 
-import ctypes
 import errno
 import os
 import struct
@@ -8,6 +7,8 @@ import sys
 
 if sys.platform == "win32":
     raise ImportError("Landlock is a thing of Linux")
+
+from .kernel import call
 
 EXECUTE = 1 << 0
 WRITE_FILE = 1 << 1
@@ -51,7 +52,7 @@ def abi() -> int:
     if sys.platform != "linux":
         return 0
     try:
-        return _call(_CREATE, None, 0, 1)
+        return call(_CREATE, None, 0, 1)
     except OSError:
         return 0
 
@@ -85,7 +86,7 @@ class Rules:
             attributes += struct.pack("=Q", 0 if network else _TCP)
         if self.version >= _SCOPE_SINCE:
             attributes += struct.pack("=Q", _SIGNALS_AND_ABSTRACT_SOCKETS)
-        self.fd = _call(_CREATE, attributes, len(attributes), 0)
+        self.fd = call(_CREATE, attributes, len(attributes), 0)
 
     def allow(self, path: "str | bytes", rights: int, *, follow: bool = False) -> None:
         """Allow `rights` on a file, or on a directory and all that is in it.
@@ -109,7 +110,7 @@ class Rules:
         kind = os.fstat(fd).st_mode & 0o170000
         rights &= self._handled if kind == 0o040000 else self._handled & ON_FILES
         if rights and kind != 0o120000:
-            _call(_ADD_RULE, self.fd, _PATH_BENEATH, struct.pack("=Qi", rights, fd), 0)
+            call(_ADD_RULE, self.fd, _PATH_BENEATH, struct.pack("=Qi", rights, fd), 0)
 
     def enforce(self) -> None:
         """Bind the calling thread; needs `no_new_privs`.
@@ -117,30 +118,8 @@ class Rules:
         Raises:
             OSError: the kernel refused; nothing is bound then.
         """
-        _call(_RESTRICT, self.fd, 0)
+        call(_RESTRICT, self.fd, 0)
 
     def close(self) -> None:
         """Let go of the set; what was bound stays bound."""
         os.close(self.fd)
-
-
-def _call(number: int, *arguments: "int | bytes | None") -> int:
-    result = _libc().syscall(
-        ctypes.c_long(number),
-        *(ctypes.c_long(value) if isinstance(value, int) else ctypes.c_char_p(value) for value in arguments),
-    )
-    if result < 0:
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number))
-    return result
-
-
-def _libc() -> ctypes.CDLL:
-    global _loaded
-    if _loaded is None:
-        _loaded = ctypes.CDLL(None, use_errno=True)
-        _loaded.syscall.restype = ctypes.c_long
-    return _loaded
-
-
-_loaded: "ctypes.CDLL | None" = None

@@ -22,27 +22,33 @@ def all_places(hidden: Iterable[str]) -> list[str]:
         OSError: the table of mounts cannot be read.
     """
     found: dict[str, None] = {}
-    mounts: list[_Mount] | None = None
+    table: list[Mount] | None = None
     for path in hidden:
         real = os.path.realpath(path)
         found[real] = None
-        mounts = _mounts() if mounts is None else mounts
-        found.update(dict.fromkeys(_aliases(real, mounts)))
+        table = mounts() if table is None else table
+        found.update(dict.fromkeys(_aliases(real, table)))
     return list(found)
 
 
-class _Mount(NamedTuple):
+class Mount(NamedTuple):
+    """Something that is mounted: its number, device, directory within that, and where it is."""
+
     number: int
     device: str
     directory: str
     point: str
 
 
-def _mounts() -> list[_Mount]:
-    """Return device, directory within it and mount point of everything that is mounted."""
+def mounts() -> list[Mount]:
+    """Return everything that is mounted.
+
+    Raises:
+        OSError: the table of mounts cannot be read.
+    """
     with open("/proc/self/mountinfo", "rb") as file:  # noqa: PTH123
         lines = [line.split(b" ", 5) for line in file]
-    return [_Mount(int(fields[0]), fields[2].decode(), _plain(fields[3]), _plain(fields[4])) for fields in lines]
+    return [Mount(int(fields[0]), fields[2].decode(), _plain(fields[3]), _plain(fields[4])) for fields in lines]
 
 
 def _mount_of(path: str) -> int:
@@ -66,13 +72,13 @@ def _plain(field: bytes) -> str:
     return os.fsdecode(field)
 
 
-def _aliases(path: str, mounts: list[_Mount]) -> Iterator[str]:
+def _aliases(path: str, table: list[Mount]) -> Iterator[str]:
     number = _mount_of(path)
-    above = next((mount for mount in mounts if mount.number == number), None)
+    above = next((mount for mount in table if mount.number == number), None)
     if above is None:
         return
     inside = _join(above.directory, os.path.relpath(path, above.point))
-    for other, device, root, where in mounts:
+    for other, device, root, where in table:
         if device != above.device or other == number:
             continue
         if is_within(inside, root):

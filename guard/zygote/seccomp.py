@@ -2,14 +2,16 @@
 
 import ctypes
 import errno
-import os
 import platform
 import struct
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 if sys.platform == "win32":
     raise ImportError("seccomp is a thing of Linux")
+
+from .kernel import libc
+from .syscalls import NUMBERS
 
 NAMESPACES = 0x7E020080
 """Every CLONE_NEW… flag: a namespace of one's own brings capabilities in it, and much of the kernel to attack."""
@@ -24,72 +26,31 @@ _PRIO_USER, _IOPRIO_WHO_USER = 2, 3
 TERMINAL_INPUT, CONSOLE = 0x5412, 0x541C
 """TIOCSTI types into the terminal of another, and TIOCLINUX pastes."""
 
-# (number on x86-64, on arm64; None where there is no such call)
-_NEVER = {
-    "acct": (163, 89),
-    "add_key": (248, 217),
-    "bpf": (321, 280),
-    "clock_adjtime": (305, 266),
-    "clock_settime": (227, 112),
-    "create_module": (174, None),
-    "delete_module": (176, 106),
-    "finit_module": (313, 273),
-    "fsconfig": (431, 431),
-    "fsmount": (432, 432),
-    "fsopen": (430, 430),
-    "fspick": (433, 433),
-    "init_module": (175, 105),
-    "ioperm": (173, None),
-    "iopl": (172, None),
-    "kexec_file_load": (320, 294),
-    "kexec_load": (246, 104),
-    "keyctl": (250, 219),
-    "lookup_dcookie": (212, 18),
-    "mount": (165, 40),
-    "mount_setattr": (442, 442),
-    "move_mount": (429, 429),
-    "nfsservctl": (180, 42),
-    "open_by_handle_at": (304, 265),
-    "open_tree": (428, 428),
-    "open_tree_attr": (467, 467),
-    "perf_event_open": (298, 241),
-    "pivot_root": (155, 41),
-    "quotactl": (179, 60),
-    "quotactl_fd": (443, 443),
-    "reboot": (169, 142),
-    "request_key": (249, 218),
-    "sethostname": (170, 161),
-    "setdomainname": (171, 162),
-    "setns": (308, 268),
-    "settimeofday": (164, 170),
-    "swapoff": (168, 225),
-    "swapon": (167, 224),
-    "syslog": (103, 116),
-    "umount2": (166, 39),
-    "userfaultfd": (323, 282),
-    "uselib": (134, None),
-    "vhangup": (153, 58),
-}
-_MISSING = {
-    # Programs that find these missing do without; through the first, others could be made unseen.
-    "io_uring_setup": (425, 425),
-    "io_uring_enter": (426, 426),
-    "io_uring_register": (427, 427),
-    # Its flags lie in memory, where a filter cannot look; libraries then use `clone`.
-    "clone3": (435, 435),
-}
-_JUDGED = {
-    "socket": (41, 198),
-    "clone": (56, 220),
-    "unshare": (272, 97),
-    "ioctl": (16, 29),
-    "prlimit64": (302, 261),
-    "setpriority": (141, 140),
-    "ioprio_set": (251, 30),
-    "sched_setscheduler": (144, 119),
-    "sched_setparam": (142, 118),
-    "sched_setattr": (314, 274),
-}
+_NEVER = (
+    "acct add_key bpf clock_adjtime clock_settime create_module delete_module finit_module fsconfig fsmount fsopen "
+    "fspick init_module ioperm iopl kexec_file_load kexec_load keyctl lookup_dcookie mount mount_setattr move_mount "
+    "nfsservctl open_by_handle_at open_tree open_tree_attr perf_event_open pivot_root quotactl quotactl_fd reboot "
+    "request_key setdomainname sethostname setns settimeofday swapoff swapon syslog umount2 uselib userfaultfd "
+    "vhangup"
+).split()
+_MISSING = ("io_uring_setup", "io_uring_enter", "io_uring_register", "clone3", "openat2")
+"""Programs that find these missing do without. Through the first, others could be made unseen; what the last two are to
+do lies in memory, where a filter cannot look, and libraries then use `clone` and `openat`."""
+
+SHARED_BY_NUMBER = (
+    "mq_open mq_unlink msgctl msgget msgrcv msgsnd semctl semget semop semtimedop shmat shmctl shmget"
+).split()
+"""Memory and queues that are reached by a number or a name that no rule for files covers, and that outlive who made
+them: all of a namespace share them."""
+
+_SETUID, _SETUID_SETGID = 0o4000, 0o6000
+"""The second where a file comes to be. Later setgid may be given: a filter cannot tell whether to a directory, which
+git, tar and cp do wherever a tree is shared by a group. `mkdir` the kernel itself gives neither."""
+
+_CREATES = 0o20000100
+"""O_CREAT, and what is O_TMPFILE without O_DIRECTORY: only then `open` has a mode."""
+_UNCONNECTED = 2
+"""A bit of SOCK_DGRAM and SOCK_RAW, and of no other kind that local sockets have."""
 
 _ARCHITECTURES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
 _X32 = 0x40000000
@@ -105,21 +66,19 @@ _PR_SET_SECCOMP, _MODE_FILTER = 22, 2
 Instruction = tuple[int, int, int, int]
 """Operation, how many to skip if it is true and if it is not, and what it works with."""
 
-Calls = Mapping[str, tuple[int | None, int | None]]
-"""Numbers of system calls on x86-64 and arm64; None where there is no such call."""
-
 
 def supported() -> bool:
     """Tell whether the filter knows this machine's system calls."""
     return sys.platform == "linux" and platform.machine() in _ARCHITECTURES
 
 
-def program(*, network: bool, unix_sockets: bool, machine: str = "") -> bytes:
+def program(*, network: bool, unix_sockets: bool, own_ipc: bool = False, machine: str = "") -> bytes:
     """Build the filter.
 
     Args:
         network: whether sockets of IPv4 and IPv6 may be made.
-        unix_sockets: whether local sockets may be made; pairs of them always may, they lead nowhere else.
+        unix_sockets: whether local sockets may be made; connected pairs of them always may, they lead nowhere else.
+        own_ipc: whether the memory and queues that are shared by number are those of commands alone.
         machine: as `uname -m` says it; default: this one.
 
     Raises:
@@ -128,11 +87,16 @@ def program(*, network: bool, unix_sockets: bool, machine: str = "") -> bytes:
     column, code = beginning(machine)
     if column == _ARCHITECTURES["x86_64"][0]:
         code += [(_JGE, 0, 1, _X32), refuse(errno.ENOSYS)]
-    code += refusals(_NEVER, column, errno.EPERM)
-    code += refusals(_MISSING, column, errno.ENOSYS)
     families = [*([INET, INET6] if network else []), *([UNIX] if unix_sockets else [])]
     blocks = {
+        "openat": _judge_mode(3, flags=2),
+        "open": _judge_mode(2, flags=1),
+        **dict.fromkeys(("creat", "mknod"), _judge_mode(1)),
+        "mknodat": _judge_mode(2),
+        **dict.fromkeys(("chmod", "fchmod"), _judge_mode(1, _SETUID)),
+        **dict.fromkeys(("fchmodat", "fchmodat2"), _judge_mode(2, _SETUID)),
         "socket": _judge_socket(families),
+        "socketpair": [allow()] if unix_sockets else _judge_pair(),
         "clone": _refuse_flags(NAMESPACES),
         "unshare": _refuse_flags(NAMESPACES),
         "ioctl": _judge_ioctl(),
@@ -142,7 +106,10 @@ def program(*, network: bool, unix_sockets: bool, machine: str = "") -> bytes:
         **dict.fromkeys(("sched_setscheduler", "sched_setparam", "sched_setattr"), _only_own()),
     }
     for name, block in blocks.items():
-        code += [(JEQ, 0, len(block), _JUDGED[name][column]), *block]
+        code += judging(name, column, block)
+    code += refusals(_NEVER, column, errno.EPERM)
+    code += refusals(_MISSING, column, errno.ENOSYS)
+    code += [] if own_ipc else refusals(SHARED_BY_NUMBER, column, errno.EPERM)
     return assembled([*code, allow()])
 
 
@@ -160,10 +127,15 @@ def beginning(machine: str = "") -> tuple[int, list[Instruction]]:
     return column, code
 
 
-def refusals(calls: Calls, column: int, number: int) -> list[Instruction]:
+def judging(name: str, column: int, block: list[Instruction]) -> list[Instruction]:
+    """Return what judges one call; `block` ends with a decision, and begins where the number of the call is known."""
+    number = NUMBERS[name][column]
+    return [] if number is None else [(JEQ, 0, len(block), number), *block]
+
+
+def refusals(calls: Iterable[str], column: int, number: int) -> list[Instruction]:
     """Return what refuses these calls with an errno."""
-    known = [call for numbers in calls.values() if (call := numbers[column]) is not None]
-    return [instruction for call in known for instruction in ((JEQ, 0, 1, call), refuse(number))]
+    return [instruction for name in calls for instruction in judging(name, column, [refuse(number)])]
 
 
 def allow() -> Instruction:
@@ -189,10 +161,7 @@ def enforce(code: bytes) -> None:
     """
     buffer = ctypes.create_string_buffer(code, len(code))
     whole = struct.pack("@HP", len(code) // 8, ctypes.addressof(buffer))
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.prctl(_PR_SET_SECCOMP, _MODE_FILTER, ctypes.c_char_p(whole), 0, 0) != 0:
-        number = ctypes.get_errno()
-        raise OSError(number, f"seccomp: {os.strerror(number)}")
+    libc("prctl", _PR_SET_SECCOMP, _MODE_FILTER, whole, 0, 0)
 
 
 def _return(value: int) -> Instruction:
@@ -207,6 +176,26 @@ def _judge_socket(families: list[int]) -> list[Instruction]:
     block += [(JEQ, 0, 4, NETLINK), (LOAD, 0, 0, ARGS + 16)]
     block += [(JEQ, 1, 0, ROUTE), (JEQ, 0, 1, SOCK_DIAG), allow()]
     return [*block, refuse(errno.EACCES)]
+
+
+def _judge_pair() -> list[Instruction]:
+    """Allow local pairs that stay connected to one another; the others reach any local socket by its path."""
+    block: list[Instruction] = [(LOAD, 0, 0, ARGS), (JEQ, 0, 2, UNIX)]
+    return [*block, (LOAD, 0, 0, ARGS + 8), (JSET, 0, 1, _UNCONNECTED), refuse(errno.EACCES), allow()]
+
+
+def _judge_mode(mode: int, bits: int = _SETUID_SETGID, flags: "int | None" = None) -> list[Instruction]:
+    """Refuse to give a file rights beyond its user's: it would keep them for whoever runs it outside.
+
+    Args:
+        mode: which argument the mode is.
+        bits: of the mode, which are refused.
+        flags: which one tells whether there is a mode at all.
+    """
+    block: list[Instruction] = []
+    if flags is not None:
+        block += [(LOAD, 0, 0, ARGS + 8 * flags), (JSET, 1, 0, _CREATES), allow()]
+    return [*block, (LOAD, 0, 0, ARGS + 8 * mode), (JSET, 0, 1, bits), refuse(errno.EPERM), allow()]
 
 
 def _refuse_flags(flags: int) -> list[Instruction]:

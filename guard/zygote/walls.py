@@ -33,8 +33,10 @@ class Walls(NamedTuple):
             named in `reads` or `writes`.
         terminals: whether those in `/dev/pts` may be opened: all of the user, unless that file system is one's own.
         network: whether sockets of IPv4 and IPv6 may be made.
-        unix_sockets: whether local sockets may be made; pairs of them always may. Abstract ones of others stay out of
-            reach where the kernel can (Landlock 6).
+        unix_sockets: whether local sockets may be made; connected pairs of them always may. Abstract ones of others
+            stay out of reach where the kernel can (Landlock 6).
+        own_ipc: whether shared memory, semaphores and queues of System V and queues of POSIX may be used, as these are
+            of a namespace of one's own.
         landlock: whether files are walled off here; False where they are by other means.
         limits: pairs of a resource (`resource.RLIMIT_…`) and its most; none is ever raised.
     """
@@ -48,6 +50,7 @@ class Walls(NamedTuple):
     terminals: bool = False
     network: bool = True
     unix_sockets: bool = False
+    own_ipc: bool = False
     landlock: bool = True
     limits: tuple[tuple[int, int], ...] = ((resource.RLIMIT_CORE, 0),)
 
@@ -67,7 +70,7 @@ class Prepared:
             OSError: the kernel lacks the means, or a path that is to be granted cannot be reached.
             ValueError: a path is to be granted and hidden.
         """
-        self._filter = seccomp.program(network=walls.network, unix_sockets=walls.unix_sockets)
+        self._filter = seccomp.program(network=walls.network, unix_sockets=walls.unix_sockets, own_ipc=walls.own_ipc)
         self._limits = walls.limits
         self._rules: landlock.Rules | None = None
         self.version = 0

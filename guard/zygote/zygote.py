@@ -11,7 +11,7 @@ import signal
 import socket
 import sys
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if sys.platform == "win32":
     raise ImportError("Windows has job objects instead")
@@ -22,10 +22,15 @@ from .processes import Bell, adopt_orphans, below, below_directly, name_process,
 
 if TYPE_CHECKING:
     from .plan import Plan
+    from .standing import Standing
     from .walls import Prepared
 
 MESSAGE_BYTES = 9
 DESCRIPTORS = 4
+
+LOOK_S = 0.5
+"""Between two looks at the view while commands run: the kernel tells at once what was unmounted, and not what was
+renamed."""
 
 SERVER_END_S = 10.0
 """How long the zygote goes on killing after the server's end."""
@@ -34,36 +39,50 @@ SERVER_END_S = 10.0
 class Zygote:
     """Forks keepers, and takes over from a keeper that was itself killed."""
 
-    def __init__(self, orders: socket.socket, server: int | None, plan: "Plan | None" = None) -> None:
+    def __init__(
+        self,
+        orders: socket.socket,
+        server: int | None,
+        plan: "Plan | None" = None,
+        standing: "Standing | None" = None,
+    ) -> None:
         """Take note of what to do.
 
         Args:
             orders: from the server.
             server: becomes readable when the server is gone; None where only `orders` tells.
             plan: of the walls around commands; None for none.
+            standing: of the view that this process is in; None if it is in none.
         """
         self.orders = orders
         self.server = server
         self.plan = plan
+        self.standing = standing
         self.bell = Bell()
         self.keepers: set[int] = set()
 
     def run(self) -> None:
-        """Serve until the server is gone, then end everything."""
+        """Serve until the server is gone, or commands might see what is hidden from them; then end everything."""
         poll = select.poll()
         for fd in (self.orders.fileno(), self.bell.fd, *([] if self.server is None else [self.server])):
             poll.register(fd, select.POLLIN)
+        if self.standing is not None:
+            poll.register(self.standing.fd, select.POLLPRI)
         serving = True
         while serving:
-            for fd, _ in poll.poll():
+            for fd, _ in poll.poll(self._pause_ms()):
                 if fd == self.bell.fd:
                     self.bell.hush()
                     self._reap()
                 elif fd == self.orders.fileno():
                     serving = self._serve() and serving
-                else:
+                elif fd == self.server:
                     serving = False
+            serving = serving and (self.standing is None or self.standing.covers())
         self._end()
+
+    def _pause_ms(self) -> "float | None":
+        return None if self.standing is None or not self.keepers else LOOK_S * 1000
 
     def _serve(self) -> bool:
         fds = array.array("i")
@@ -89,6 +108,10 @@ class Zygote:
 
     def _fork(self, fds: "array.array[int]") -> None:
         """Fork a keeper; where the system refuses, the end of its control socket tells the server."""
+        if self.standing is not None and not self.standing.stands():
+            with contextlib.suppress(OSError):
+                os.write(fds[0], b'{"failed": "view", "errno": 0}\n')
+            return
         walls = self._walls()
         try:
             pid = os.fork()
@@ -139,6 +162,8 @@ class Zygote:
             send_signal([*strays, *below(strays)], signal.SIGKILL)
 
     def _end(self) -> None:
+        # Whoever learns of the commands' end finds this process gone.
+        self.orders.close()
         give_up = time.monotonic() + SERVER_END_S
         with contextlib.suppress(ChildProcessError):
             while time.monotonic() < give_up:
@@ -152,8 +177,8 @@ class Zygote:
 def main() -> None:
     """Serve the orders that arrive on the descriptor `argv[1]`, for the server with process id `argv[2]`.
 
-    That is 0 where the server cannot be seen: then this process is made to end with it. `argv[3]`, if there is one, is
-    the walls for the commands, as JSON.
+    That is 0 where the server cannot be seen: then this process is made to end with it. Standard input tells as JSON
+    the view of this process and the walls for the commands; null for neither.
     """
     orders = socket.socket(fileno=int(sys.argv[1]))
     server = None
@@ -163,7 +188,12 @@ def main() -> None:
                 server = os.pidfd_open(os.getppid())
         if os.getppid() != int(sys.argv[2]):
             return
-    plan = _plan(sys.argv[3:])
+    told = json.load(sys.stdin)
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.close(null)
+    standing = _standing(told)
+    plan = _plan(told)
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
     for number in signal.valid_signals():
         if signal.getsignal(number) == signal.SIG_IGN:
@@ -174,13 +204,27 @@ def main() -> None:
     adopt_orphans()
     gc.disable()
     gc.freeze()
-    Zygote(orders, server, plan).run()
+    Zygote(orders, server, plan, standing).run()
 
 
-def _plan(told: list[str]) -> "Plan | None":
-    walls = json.loads(told[0]) if told else None
-    if not walls:
+def _standing(told: "dict[str, Any] | None") -> "Standing | None":
+    """Take on the view, if there is one and nobody else has made it."""
+    if not told or not told["view"]:
+        return None
+    from .standing import Standing
+    from .view import View
+
+    view = View.told(told["view"])
+    if told["enter"]:
+        from .namespaces import enter
+
+        enter(view)
+    return Standing(view, told["walls"]["hidden"])
+
+
+def _plan(told: "dict[str, Any] | None") -> "Plan | None":
+    if not told:
         return None
     from .plan import Plan
 
-    return Plan(walls)
+    return Plan(told["walls"])

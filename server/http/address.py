@@ -1,9 +1,11 @@
 """Where the server listens: the address, whether only this machine can reach it, and what clients call it."""
 
+import errno
 import ipaddress
 import re
 import socket
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 
 from ...errors import BursarError
@@ -58,24 +60,54 @@ class Address:
             return False
 
     @property
+    def places(self) -> tuple[str, ...]:
+        """The IP addresses, or the name, to listen on: all that `localhost` may lead to, if it may be called that.
+
+        Whoever else listened on one of them would be given the tokens of clients that try it first.
+        """
+        if self.host == "::1":
+            return ("::1", "127.0.0.1")
+        if self.host in ("localhost", "127.0.0.1"):
+            return ("127.0.0.1", "::1")
+        return (self.host, "::1") if self.host == "0.0.0.0" else (self.host,)  # noqa: S104 - compared, not listened on
+
+    @property
     def hosts(self) -> frozenset[str]:
         """What the Host header of a request to it may say, exactly."""
         names = {str(self)}
-        if self.is_loopback or self.is_everywhere:
+        if len(self.places) > 1 or self.is_everywhere:
             names |= {f"127.0.0.1:{self.port}", f"localhost:{self.port}", f"[::1]:{self.port}"}
         if self.port in _IMPLIED:
             names |= {name.removesuffix(f":{self.port}") for name in names}
         return frozenset(names)
 
-    def listen(self) -> socket.socket:
-        """Bind a socket and listen on it.
+    def listen(self) -> list[socket.socket]:
+        """Bind sockets to all its places and listen on them, on one port.
 
         Raises:
-            BursarError: cannot_listen.
+            BursarError: cannot_listen, also if another program holds one of the places.
         """
+        for attempt in range(_PORT_TRIES):
+            listening = [self._listen_at(self.places[0], self.port)]
+            port = self.bound(listening[0]).port
+            try:
+                for place in self.places[1:]:
+                    with suppress(_NoSuchFamily):
+                        listening.append(self._listen_at(place, port))
+            except BursarError:
+                for held in listening:
+                    held.close()
+                if self.port or attempt == _PORT_TRIES - 1:
+                    raise
+            else:
+                return listening
+        raise AssertionError("the last attempt returns or raises")
+
+    def _listen_at(self, host: str, port: int) -> socket.socket:
+        at = Address(host, port)
         try:
             family, kind, protocol, _, place = socket.getaddrinfo(
-                self.host, self.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+                host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
             )[0]
             listening = socket.socket(family, kind, protocol)
             try:
@@ -83,6 +115,8 @@ class Address:
                     listening.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)
                 else:
                     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                if family == socket.AF_INET6:  # everywhere means both families, whatever the system's setting
+                    listening.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, int(not at.is_everywhere))
                 listening.bind(place)
                 listening.listen(_BACKLOG)
                 listening.setblocking(False)
@@ -90,9 +124,14 @@ class Address:
                 listening.close()
                 raise
         except OSError as error:
+            is_beside = host != self.places[0]
+            if is_beside and error.errno in _FAMILY_IS_MISSING:
+                raise _NoSuchFamily from error
             reason = error.strerror or str(error)
+            if is_beside:
+                reason += f"; whoever listens there would be given the tokens of clients that call localhost:{port}"
             fix = "Choose another with --http HOST:PORT; port 0 takes any that is free"
-            raise BursarError("cannot_listen", f"cannot listen on {self}: {reason}", fix) from error
+            raise BursarError("cannot_listen", f"cannot listen on {at}: {reason}", fix) from error
         return listening
 
     def bound(self, listening: socket.socket) -> "Address":
@@ -104,3 +143,13 @@ _IMPLIED = {80}
 """Ports that clients leave out of the Host header."""
 
 _BACKLOG = 1024
+
+_PORT_TRIES = 16
+"""Ports that the system chooses, until one is free at all places."""
+
+_FAMILY_IS_MISSING = {errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL, errno.EPROTONOSUPPORT}
+"""Why nobody at all can listen there."""
+
+
+class _NoSuchFamily(Exception):  # noqa: N818 - no failure
+    """This system has no such address."""

@@ -2,13 +2,16 @@
 
 from collections.abc import AsyncGenerator, Callable, Collection
 from contextlib import asynccontextmanager
-from typing import Any, cast
+from typing import Any
 from urllib.parse import urlsplit
 
 import anyio
-from bursar import __version__
 from mcp.server.lowlevel.server import Server
-from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
+from mcp.server.streamable_http_manager import (
+    DEFAULT_SESSION_IDLE_TIMEOUT,
+    StreamableHTTPASGIApp,
+    StreamableHTTPSessionManager,
+)
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
 from starlette.middleware.cors import CORSMiddleware
@@ -17,6 +20,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
+from ... import __version__
 from ..app import build
 from ..config import Settings
 from ..dispatch import Dispatcher
@@ -25,10 +29,9 @@ from . import removal
 from .access import access_for
 from .address import Address
 from .gate import Gate
+from .limits import Limited
 from .operations import Operations
-from .relay import Post
 from .removal import Removal
-from .sessions import HttpCallers
 
 PATH = "/mcp"
 """Where MCP clients connect."""
@@ -37,14 +40,13 @@ Offer = Callable[[Dispatcher, anyio.Event], Server[Any]]
 """Makes an MCP server of a dispatcher, and sets the event when a client has asked for the tools."""
 
 
-def http_app(dispatcher: Dispatcher, settings: Settings, offer: Offer = build, post: Post | None = None) -> ASGIApp:
-    """Make the application of one server process; made anew in each process.
+def http_app(dispatcher: Dispatcher, settings: Settings, offer: Offer = build) -> ASGIApp:
+    """Make the application of a server.
 
     Args:
-        dispatcher: the choke point, with `HttpCallers`.
+        dispatcher: the choke point, with `HttpSessions`.
         settings: `http` names the address that is really listened on, its port included.
         offer: makes the server that the dispatcher's tools are offered by.
-        post: where this process is reached by the others of its server; None if it is the only one.
 
     Raises:
         BursarError: a setting that cannot be followed.
@@ -55,16 +57,15 @@ def http_app(dispatcher: Dispatcher, settings: Settings, offer: Offer = build, p
         hosts |= {urlsplit(settings.auth_audience).netloc.lower()}
     # A page of this very address cannot come from elsewhere: rebinding changes what a name leads to, not the name.
     origins = frozenset(settings.allow_origin) | {f"http://{host}" for host in address.hosts}
-    callers = cast("HttpCallers", dispatcher.callers)
     listed = anyio.Event()
     manager = StreamableHTTPSessionManager(
         app=offer(dispatcher, listed),
         security_settings=TransportSecuritySettings(allowed_hosts=sorted(hosts), allowed_origins=sorted(origins)),
         max_request_body_size=settings.max_body_bytes,
         max_sessions=settings.max_sessions,
+        session_idle_timeout=DEFAULT_SESSION_IDLE_TIMEOUT,
     )
-    # The SDK tells nobody which sessions it has open, and ends idle ones by itself.
-    operations = Operations(settings, dispatcher, vars(manager)["_server_instances"], post)
+    operations = Operations(settings, dispatcher, DEFAULT_SESSION_IDLE_TIMEOUT)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncGenerator[None]:
@@ -72,17 +73,20 @@ def http_app(dispatcher: Dispatcher, settings: Settings, offer: Offer = build, p
         async with manager.run(), anyio.create_task_group() as background:
             background.start_soon(keep_up, dispatcher, listed)
             background.start_soon(operations.keep_watch)
-            background.start_soon(callers.let_go)
             yield
             background.cancel_scope.cancel()
 
     access = access_for(settings, dispatcher.store)
+
+    def guarded(app: ASGIApp) -> ASGIApp:
+        return access.guarded(Limited(operations.limits, app))
+
     routes = [
-        Route(PATH, endpoint=access.guarded(operations.limited(StreamableHTTPASGIApp(manager)))),
-        Route(removal.PATH, endpoint=access.guarded(Removal(callers))),
+        Route(PATH, endpoint=guarded(StreamableHTTPASGIApp(manager))),
+        Route(removal.PATH, endpoint=guarded(Removal(dispatcher))),
         Route("/healthz", endpoint=_healthy, methods=["GET"]),
         *access.routes(),
-        *operations.routes(access.guarded),
+        *operations.routes(guarded),
     ]
     app = Starlette(routes=routes, lifespan=lifespan)
     app.router.redirect_slashes = False

@@ -1,11 +1,17 @@
 """The first door of every request: it must be meant for this server, and may not carry a secret in its address."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 from urllib.parse import parse_qsl
 
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
+
+MAX_HEADER_BYTES = 32 * 1024
+"""Of one request: longer than any token or trace that clients send."""
+
+MAX_HEADERS = 100
+"""Of one request; clients and proxies together send some 20."""
 
 _SECRETS = {"access_token", "token", "bearer", "authorization", "api_key", "apikey", "session"}
 """Names in a query that tokens and handles are sent under; addresses end up in logs and histories."""
@@ -13,7 +19,7 @@ _SECRETS = {"access_token", "token", "bearer", "authorization", "api_key", "apik
 
 @dataclass(frozen=True)
 class Gate:
-    """Refuses requests for other hosts, from web pages that were not allowed, and with secrets in the query.
+    """Refuses requests for other hosts, from web pages that were not allowed, with secrets in the query or huge heads.
 
     Hosts and origins are compared whole and exactly, port included: a prefix or a pattern is what DNS rebinding is
     made to match.
@@ -42,7 +48,12 @@ class Gate:
             await refusal(scope, receive, send)
 
     def _refusal(self, scope: Scope) -> PlainTextResponse | None:
-        headers: Iterable[tuple[bytes, bytes]] = scope["headers"]
+        headers: Collection[tuple[bytes, bytes]] = scope["headers"]
+        size = (
+            len(scope["raw_path"]) + len(scope["query_string"]) + sum(len(name) + len(value) for name, value in headers)
+        )
+        if size > MAX_HEADER_BYTES or len(headers) > MAX_HEADERS:
+            return _said(400, f"more than {MAX_HEADER_BYTES:,} bytes of headers, or {MAX_HEADERS} headers")
         hosts = [value.decode("latin-1").lower() for name, value in headers if name == b"host"]
         if len(hosts) != 1 or hosts[0] not in self.hosts:
             return _said(421, "this server does not answer to that Host; see --allow-host")

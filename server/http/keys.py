@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from ...errors import BursarError
+from .. import log
 
 DIRECTORY = ".server"
 """The directory in the store that holds them; tools and commands are kept out of the whole store."""
@@ -32,7 +33,7 @@ def secret(place: Path) -> bytes:
 
 
 def private_text(place: Path) -> str:
-    """Return the text of a file that only its owner can read or write.
+    """Return the text of a file that only its owner can read or write; its mode is mended if others can not get there.
 
     Raises:
         BursarError: unsafe_secret.
@@ -40,7 +41,7 @@ def private_text(place: Path) -> str:
     """
     descriptor = os.open(place, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     with os.fdopen(descriptor, "rb") as file:
-        _check(os.fstat(descriptor), place)
+        _check(descriptor, place)
         return file.read(_TEXT_MAX_BYTES).decode("utf-8", "replace")
 
 
@@ -66,14 +67,22 @@ def _make(place: Path) -> None:
         temporary.unlink(missing_ok=True)
 
 
-def _check(found: os.stat_result, place: Path) -> None:
+def _check(descriptor: int, place: Path) -> None:
+    found = os.fstat(descriptor)
     if not stat.S_ISREG(found.st_mode):
         raise _unsafe(place, "it is something else")
     if sys.platform == "win32":
         return  # private there by the permissions of the user's directory
     if found.st_uid != os.geteuid():
         raise _unsafe(place, "it belongs to another user")
-    if found.st_mode & 0o077:
+    if not found.st_mode & 0o077:
+        return
+    directory = place.parent.stat()
+    if directory.st_uid == found.st_uid and not directory.st_mode & 0o077:
+        # Nobody else came by: a command may have changed the mode, which the sandbox cannot always prevent.
+        os.fchmod(descriptor, 0o600)
+        log.event("mode_mended", file=place.name, mode=f"{stat.S_IMODE(found.st_mode):04o}")
+    else:
         raise _unsafe(place, f"its mode is {stat.S_IMODE(found.st_mode):04o}, so others may read or write it")
 
 

@@ -5,8 +5,8 @@ import json
 import math
 import time
 from collections import Counter, OrderedDict, deque
-from collections.abc import Callable, Collection, Generator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +14,8 @@ import anyio
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..config import Settings
+from .principal import principal_of
+from .timely import waiting_for_body
 
 SERVER_ERROR = -32000
 """JSON-RPC's code for what a server defines itself."""
@@ -138,21 +140,29 @@ class Rates:
 
 
 @dataclass
+class _Session:
+    owner: str
+    requests: int = 0
+    last_used: float = 0.0
+
+
+@dataclass
 class OpenSessions:
-    """Who opened which transport sessions.
+    """Who has which transport sessions open, as told by the answers that pass: opened, ended, unknown or unused.
 
     Attributes:
         limits: how many there may be.
-        alive: the ids of those that are still open, wherever they end.
+        idle_s: seconds without a request after which the transport ends one.
     """
 
     limits: HttpLimits
-    alive: Callable[[], Collection[str]]
-    _owners: dict[str, str] = field(default_factory=dict[str, str])
+    idle_s: float
+    _open: dict[str, _Session] = field(default_factory=dict[str, _Session])
     _opening: Counter[str] = field(default_factory=Counter[str])
 
     def __len__(self) -> int:
-        return len(self.alive())
+        """Return how many are open."""
+        return len(self._open) - len(self._ended())
 
     @contextmanager
     def opening(self, who: str) -> Generator[None]:
@@ -161,13 +171,14 @@ class OpenSessions:
         Raises:
             Refusal: too many are open.
         """
-        if len(self) + self._opening.total() >= self.limits.sessions:
+        for name in self._ended():
+            del self._open[name]
+        if len(self._open) + self._opening.total() >= self.limits.sessions:
             raise Refusal(503, "sessions", "Too many sessions are open on this server; try again in 30 s", 30)
-        if self._open(who) >= self.limits.sessions_each:
-            self._forget_ended()
-            if self._open(who) >= self.limits.sessions_each:
-                words = f"You have {self.limits.sessions_each} sessions open; end one with DELETE, or try again in 60 s"
-                raise Refusal(503, "sessions_per_principal", words, 60)
+        theirs = sum(session.owner == who for session in self._open.values()) + self._opening[who]
+        if theirs >= self.limits.sessions_each:
+            words = f"You have {self.limits.sessions_each} sessions open; end one with DELETE, or try again in 60 s"
+            raise Refusal(503, "sessions_per_principal", words, 60)
         self._opening[who] += 1
         try:
             yield
@@ -176,86 +187,133 @@ class OpenSessions:
             if not self._opening[who]:
                 del self._opening[who]
 
-    def opened(self, session: str, who: str) -> None:
-        """Note that a session was opened."""
-        self._owners[session] = who
-        if len(self._owners) > 2 * self.limits.sessions:
-            self._forget_ended()
+    @contextmanager
+    def using(self, name: str) -> Generator[None]:
+        """Know that a session is in use, and for how long."""
+        session = self._open.get(name)
+        if session is None:
+            yield
+            return
+        session.requests += 1
+        try:
+            yield
+        finally:
+            session.requests -= 1
+            session.last_used = time.monotonic()
 
-    def _open(self, who: str) -> int:
-        return sum(owner == who for owner in self._owners.values()) + self._opening[who]
+    def answered(self, scope: Scope, who: str, start: Message) -> None:
+        """Note what an answer to somebody tells of a session."""
+        name, status = _header(scope, b"mcp-session-id"), start["status"]
+        if not name and status < 400:
+            for key, value in start["headers"]:
+                if key.lower() == b"mcp-session-id":
+                    self._open[value.decode("latin-1")] = _Session(who, last_used=time.monotonic())
+        elif status == 404 or (scope["method"] == "DELETE" and status < 300):
+            session = self._open.get(name)
+            if session is not None and session.owner == who:  # to others it is unknown in any case
+                del self._open[name]
 
-    def _forget_ended(self) -> None:
-        alive = self.alive()
-        for session in [session for session in self._owners if session not in alive]:
-            del self._owners[session]
+    def _ended(self) -> list[str]:
+        """Name those that the transport has ended by itself."""
+        gone = time.monotonic() - self.idle_s
+        return [name for name, session in list(self._open.items()) if not session.requests and session.last_used < gone]
 
 
-@dataclass
-class Limited:
-    """Lets through what the limits allow; stands behind whatever finds out who is asking.
+class InFlight:
+    """Requests that are being answered or whose bodies are awaited: nobody may have more than half the connections."""
 
-    Attributes:
-        app: what lies behind it.
-        limits: the settings.
-        principal: tells who sent a request; empty if nobody was told apart, and the address counts instead.
-        sessions: who has which sessions open.
-        tally: counts the limits that were hit.
-        relayed: tells whether a request was let through by another process of this server already.
-    """
+    def __init__(self, connections: int) -> None:
+        self._each = max(1, connections // 2)
+        self._by = Counter[str]()
 
-    app: ASGIApp
-    limits: HttpLimits
-    principal: Callable[[Scope], str]
-    sessions: OpenSessions
-    tally: Tally = lambda _limit: None
-    relayed: Callable[[Scope], bool] = lambda _scope: False
+    @contextmanager
+    def request(self, who: str) -> Generator[None]:
+        """Count a request while it is answered.
 
-    def __post_init__(self) -> None:
-        self._rates = Rates(self.limits.requests_per_minute)
+        Raises:
+            Refusal: too many are.
+        """
+        if self._by[who] >= self._each:
+            words = f"{self._each} of your requests are being answered, half of all connections; try again in 2 s"
+            raise Refusal(503, "connections_per_principal", words, 2, closes=True)
+        self._by[who] += 1
+        try:
+            yield
+        finally:
+            self._by[who] -= 1
+            if not self._by[who]:
+                del self._by[who]
+
+
+class Limits:
+    """What the principals of a server have left of their shares; stands behind whatever finds out who is asking."""
+
+    def __init__(self, settings: Settings, sessions: OpenSessions, tally: Tally = lambda _limit: None) -> None:
+        """Begin with nothing used.
+
+        Args:
+            settings: of the server.
+            sessions: who has which open.
+            tally: counts the limits that were hit.
+        """
+        self._limits = sessions.limits
+        self._sessions = sessions
+        self._tally = tally
+        self._rates = Rates(self._limits.requests_per_minute)
+        self._in_flight = InFlight(settings.max_connections)
         self._bodies = Counter[str]()
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request pass, or answer it with what is wrong and when to try again."""
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
-        who = self.principal(scope) or network_of(scope)
+    async def answer(self, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request pass on to an application, or answer it with what is wrong and when to try again."""
+        principal = principal_of(scope)
+        who = principal or network_of(scope)
         try:
-            if not self.relayed(scope):
-                await self._take_turn(who)
-            if scope["method"] != "POST":
-                await self.app(scope, receive, send)
-                return
-            async with _Body(self.limits, self._bodies, who) as body:
-                replayed = await body.read(scope, receive)
-            if _header(scope, b"mcp-session-id") or not opens_session(scope):
-                await self.app(scope, replayed, send)
-                return
-            with self.sessions.opening(who):
-                await self.app(scope, replayed, self._watching(who, send))
+            await self._take_turn(who)
+            # Whom nobody told apart can have no share: without a token an address may be everybody's.
+            with self._in_flight.request(who) if principal else nullcontext():
+                await self._answer(app, scope, receive, send, who)
         except Refusal as refusal:
-            self.tally(refusal.limit)
+            self._tally(refusal.limit)
             await refusal.send(send)
+
+    async def _answer(self, app: ASGIApp, scope: Scope, receive: Receive, send: Send, who: str) -> None:
+        if scope["method"] == "POST":
+            async with _Body(self._limits, self._bodies, who) as body:
+                with waiting_for_body(scope, who):
+                    receive = await body.read(scope, receive)
+        session = _header(scope, b"mcp-session-id")
+        opens = scope["method"] == "POST" and not session and opens_session(scope)
+        with self._sessions.opening(who) if opens else self._sessions.using(session):
+            await app(scope, receive, self._watching(scope, who, send))
 
     async def _take_turn(self, who: str) -> None:
         wait_s = self._rates.take(who)
         if wait_s > _WAITS_S:
             after_s = math.ceil(wait_s)
-            words = f"More than {self.limits.requests_per_minute} requests in a minute; try again in {after_s} s"
+            words = f"More than {self._limits.requests_per_minute} requests in a minute; try again in {after_s} s"
             raise Refusal(429, "requests_per_minute", words, after_s)
         if wait_s:
             await anyio.sleep(wait_s)
 
-    def _watching(self, who: str, send: Send) -> Send:
+    def _watching(self, scope: Scope, who: str, send: Send) -> Send:
         async def watch(message: Message) -> None:
-            if message["type"] == "http.response.start" and message["status"] < 400:
-                for name, value in message["headers"]:
-                    if name.lower() == b"mcp-session-id":
-                        self.sessions.opened(value.decode("latin-1"), who)
+            if message["type"] == "http.response.start":
+                self._sessions.answered(scope, who, message)
             await send(message)
 
         return watch
+
+
+@dataclass(frozen=True)
+class Limited:
+    """An application with the limits of its server before it; several may have the same."""
+
+    limits: Limits
+    app: ASGIApp
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request pass, or answer it."""
+        await self.limits.answer(self.app, scope, receive, send)
 
 
 class _Body:

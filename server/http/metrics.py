@@ -9,14 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import anyio.to_thread
-from bursar import __version__
 from starlette.requests import Request
 from starlette.responses import Response
 
+from ... import __version__
 from ..dispatch import Account
-
-SHARED_DIRECTORY = "PROMETHEUS_MULTIPROC_DIR"
-"""Environment variable under which prometheus-client finds the directory that several processes count in."""
 
 _DURATIONS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
 
@@ -44,18 +41,12 @@ class Gauges:
 
 
 class Metrics:
-    """Counts in this process, and tells the sums over all processes of the server.
-
-    With several processes each counts in files of its own in the directory that `PROMETHEUS_MULTIPROC_DIR` names,
-    which must be set before this module's client library is first imported; counts of processes that died stay.
-    """
+    """Counts what the server does, and tells it."""
 
     def __init__(self, gauges: Gauges) -> None:
-        from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+        from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info
 
-        self._gauges = gauges
-        self._shared = os.environ.get(SHARED_DIRECTORY, "")
-        own = self._own = CollectorRegistry()
+        own = self._registry = CollectorRegistry()
         self._calls = Counter("bursar_calls", "Calls of tools, by how they ended", ["tool", "outcome"], registry=own)
         self._took = Histogram("bursar_call_seconds", "Time calls took", ["tool"], registry=own, buckets=_DURATIONS_S)
         self._replied = Counter("bursar_reply_bytes", "Bytes of replies to models", ["tool"], registry=own)
@@ -66,15 +57,15 @@ class Metrics:
         self._truncated = Counter("bursar_partial_replies", "Replies that show a part", ["tool"], registry=own)
         self._hits = Counter("bursar_limit_hits", "Requests and calls refused by a limit", ["limit"], registry=own)
         self._answers = Counter("bursar_http_responses", "Answers over HTTP, by status", ["status"], registry=own)
-
-        def gauge(name: str, words: str) -> Any:  # noqa: ANN401 - the client library is untyped
-            return Gauge(name, words, registry=own, multiprocess_mode="livesum")
-
-        self._in_flight = gauge("bursar_calls_in_flight", "Calls that are running")
-        self._sessions = gauge("bursar_open_sessions", "Open transport sessions")
-        self._commands = gauge("bursar_commands", "Commands that are running")
-        self._workers = gauge("bursar_parser_processes", "Processes for parsing")
-        self._store = _StoreSize(gauges.store)
+        for name, words, look in (
+            ("bursar_calls_in_flight", "Calls that are running", gauges.calls),
+            ("bursar_open_sessions", "Open transport sessions", gauges.sessions),
+            ("bursar_commands", "Commands that are running", gauges.commands),
+            ("bursar_parser_processes", "Processes for parsing", gauges.workers),
+            ("bursar_store_bytes", "Bytes of all artifacts of all sessions", _StoreSize(gauges.store).bytes),
+        ):
+            Gauge(name, words, registry=own).set_function(look)
+        Info("bursar", "The server", registry=own).info({"version": __version__})
 
     def call(self, account: Account, took_s: float) -> None:
         """Count a call that has ended."""
@@ -96,34 +87,12 @@ class Metrics:
         """Count an answer over HTTP."""
         self._answers.labels(str(status)).inc()
 
-    def look(self) -> None:
-        """Bring what this process has now up to date."""
-        self._in_flight.set(self._gauges.calls())
-        self._sessions.set(self._gauges.sessions())
-        self._commands.set(self._gauges.commands())
-        self._workers.set(self._gauges.workers())
-
     async def respond(self, _request: Request) -> Response:
         """Answer a request for the metrics in the text format of Prometheus."""
-        self.look()
-        text = await anyio.to_thread.run_sync(self._text)
+        from prometheus_client import generate_latest
+
+        text = await anyio.to_thread.run_sync(generate_latest, self._registry)
         return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
-
-    def _text(self) -> bytes:
-        from prometheus_client import CollectorRegistry, generate_latest
-        from prometheus_client.core import GaugeMetricFamily
-        from prometheus_client.multiprocess import MultiProcessCollector
-
-        shown = self._own
-        if self._shared:
-            shown = CollectorRegistry()
-            MultiProcessCollector(shown, self._shared)
-        once = CollectorRegistry()
-        store = GaugeMetricFamily("bursar_store_bytes", "Bytes of all artifacts of all sessions", self._store.bytes())
-        about = GaugeMetricFamily("bursar_info", "The server", labels=["version"])
-        about.add_metric([__version__], 1)
-        once.register(_Fixed([store, about]))
-        return generate_latest(shown) + generate_latest(once)
 
 
 class Watched:
@@ -142,16 +111,6 @@ class Watched:
             await send(message)
 
         await self._app(scope, receive, watch if scope["type"] == "http" else send)
-
-
-class _Fixed:
-    """A collector of families that were made already."""
-
-    def __init__(self, families: list[Any]) -> None:
-        self._families = families
-
-    def collect(self) -> list[Any]:
-        return self._families
 
 
 class _StoreSize:
@@ -180,9 +139,3 @@ def _sizes(directory: Path | str) -> int:
                 else:
                     total += entry.stat(follow_symlinks=False).st_size
     return total
-
-
-def forget_process(directory: str, pid: int) -> None:
-    """Let what a dead process had open or running no longer be counted; what it did still is."""
-    for file in Path(directory).glob(f"gauge_live*_{pid}.db"):
-        file.unlink(missing_ok=True)

@@ -8,9 +8,9 @@ from starlette.types import Receive, Scope, Send
 
 from ...errors import BursarError
 from ..callers import ANYBODY
+from ..dispatch import Dispatcher
 from ..evenly import EvenRefusals
 from .principal import principal_of
-from .sessions import HttpCallers
 
 PATH = "/session"
 HEADER = "bursar-session"
@@ -21,10 +21,10 @@ class Removal:
     """Removes a session with all its artifacts for whom it belongs to.
 
     Attributes:
-        callers: whose sessions these are.
+        dispatcher: runs the calls in those sessions.
     """
 
-    callers: HttpCallers
+    dispatcher: Dispatcher
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer 204, 404 for every handle that is not one of the caller's, or 400 if none was given."""
@@ -39,7 +39,7 @@ class Removal:
         owner = principal_of(request.scope) or ANYBODY
         try:
             async with EvenRefusals():
-                await self.callers.remove(handle, owner)
+                await self.dispatcher.remove_session(handle, owner)
         except BursarError as error:
             return PlainTextResponse(f"{error}\n", 404 if error.code == "unknown_session" else 503)
         return Response(status_code=204)

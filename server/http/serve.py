@@ -6,30 +6,29 @@ import os
 import signal
 import socket
 import sys
-import tempfile
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from functools import partial
 
 import anyio
+import anyio.to_thread
 import uvicorn
 
-from ...artifacts import Store
-from ...budget import tokens
-from ...tools import tools
 from .. import log
 from ..config import Settings
 from ..dispatch import Dispatcher
 from ..house import house
+from ..leaving import Leaving, heed
+from ..sessions import HttpSessions
 from ..upkeep import tell_isolation
 from .access import check, tell
 from .address import Address
 from .app import PATH, http_app
-from .keys import DIRECTORY, secret
-from .relay import Post
-from .sessions import HttpCallers
-from .timely import MAX_HEADER_BYTES, timely
+from .gate import MAX_HEADER_BYTES
+from .timely import timely
+
+_THREADS_EACH = 2
+"""Threads that one call has at work at a time, at most, but for moments."""
 
 _END_S = 1
 """How long answers that are under way may take to leave when the server is told to end, in whole seconds."""
@@ -44,46 +43,25 @@ def serve_http(settings: Settings) -> None:
     check(settings)
     address = Address.parse(settings.http)
     listening = address.listen()
-    settings = replace(settings, http=str(address.bound(listening)))
+    settings = replace(settings, http=str(address.bound(listening[0])))
     logging.getLogger().addHandler(log.Libraries(logging.ERROR))
     _allow_descriptors()
-    if settings.workers == 1:
-        _work(settings, listening, None, lambda: None)
-        return
-    from .supervisor import supervise
-
-    _share()
-    with _counting_together(settings) as finished:
-        supervise(partial(_work, settings, listening), settings.workers, finished)
-
-
-def _share() -> None:
-    """Load what every process needs before they part: they share that memory, and a new one starts at once."""
-    tokens.warm()
-    tools()
-
-
-def _work(settings: Settings, listening: socket.socket, post: Post | None, tell_ready: Callable[[], None]) -> None:
-    """Serve in this process until a signal ends it."""
     with _traced(settings):
-        anyio.run(_serve, settings, listening, post, tell_ready)
+        anyio.run(_serve, settings, listening)
 
 
-async def _serve(
-    settings: Settings, listening: socket.socket, post: Post | None, tell_ready: Callable[[], None]
-) -> None:
-    async with house(settings, http_callers) as dispatcher:
-        is_first = post is None or post.is_first
+async def _serve(settings: Settings, listening: list[socket.socket]) -> None:
+    # Threads are shared by all: as many as never to be what calls wait for, whose turns are given away fairly.
+    threads = anyio.to_thread.current_default_thread_limiter()
+    threads.total_tokens = max(threads.total_tokens, _THREADS_EACH * settings.max_calls)
+    async with house(settings, HttpSessions) as dispatcher:
         withheld = await withhold(dispatcher)
-        if is_first:
-            await tell_isolation(dispatcher.commands)
-        if withheld and is_first:
+        await tell_isolation(dispatcher.commands)
+        if withheld:
             sys.stderr.write(f"bursar: the terminal is not offered: {withheld}\n")
-        app = http_app(dispatcher, settings, post=post)
-        sockets = [listening] if post is None else [listening, post.listen()]
-        if is_first:
-            tell(settings, dispatcher.store)
-            sys.stderr.write(f"bursar: serving MCP on http://{settings.http}{PATH}\n")
+        app = http_app(dispatcher, settings)
+        tell(settings, dispatcher.store)
+        sys.stderr.write(f"bursar: serving MCP on http://{settings.http}{PATH}\n")
         config = uvicorn.Config(
             app,
             http=timely(settings.request_timeout_s),
@@ -97,9 +75,9 @@ async def _serve(
             proxy_headers=False,
             timeout_graceful_shutdown=_END_S,
         )
-        server = _Server(config, tell_ready)
+        server = _Server(config)
         with _signals(server.end):
-            await server.serve(sockets=sockets)
+            await server.serve(sockets=listening)
 
 
 async def withhold(dispatcher: Dispatcher) -> str:
@@ -115,22 +93,8 @@ async def withhold(dispatcher: Dispatcher) -> str:
     return f"{isolation.reason}. {isolation.cure}"
 
 
-def http_callers(store: Store) -> HttpCallers:
-    """Make what decides sessions over HTTP; its key lies with the store, so every process of a server has the same."""
-    return HttpCallers(store, secret(store.private(DIRECTORY) / "key"))
-
-
 class _Server(uvicorn.Server):
-    """Leaves signals to whoever runs it, and tells him when it can be reached."""
-
-    def __init__(self, config: uvicorn.Config, tell_ready: Callable[[], None]) -> None:
-        super().__init__(config)
-        self._tell_ready = tell_ready
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to serve."""
-        await super().startup(sockets)
-        self._tell_ready()
+    """Leaves signals to whoever runs it."""
 
     @contextmanager
     def capture_signals(self) -> Generator[None]:
@@ -141,6 +105,7 @@ class _Server(uvicorn.Server):
         if self.should_exit:
             os._exit(0)
         self.should_exit = True
+        Leaving().begin()
 
 
 @contextmanager
@@ -167,19 +132,6 @@ def _allow_descriptors() -> None:
 
 
 @contextmanager
-def _counting_together(settings: Settings) -> Generator[Callable[[int], None]]:
-    """Give several processes a place to count in together; yield what is told of each that has ended."""
-    if not settings.metrics:
-        yield lambda _pid: None
-        return
-    from .metrics import SHARED_DIRECTORY, forget_process
-
-    with tempfile.TemporaryDirectory(prefix="bursar-metrics-") as place:
-        os.environ[SHARED_DIRECTORY] = place
-        yield partial(forget_process, place)
-
-
-@contextmanager
 def _signals(end: Callable[[], None]) -> Generator[None]:
     if sys.platform == "win32":
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -189,7 +141,7 @@ def _signals(end: Callable[[], None]) -> Generator[None]:
     loop = asyncio.get_running_loop()
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     for number in numbers:
-        loop.add_signal_handler(number, end)
+        heed(number, end)
     try:
         yield
     finally:

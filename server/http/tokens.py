@@ -61,10 +61,14 @@ class TokenFile:
     resource: str = ""
     scopes: tuple[str, ...] = ()
     _digests: Digests = field(default_factory=Digests)
+    _text: bytes = b""
     _state: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        self._digests, self._state = _read(self.place)
+        self._text, self._state, refusal = _read(self.place)
+        if refusal is not None:
+            raise refusal
+        self._digests = _digests(self.place, self._text)
 
     async def verify_token(self, token: str) -> AccessToken | None:
         """Return what the token gives access to; None if it is none of the file's."""
@@ -78,15 +82,25 @@ class TokenFile:
         )
 
     def _refresh(self) -> None:
-        """Take over what changed; a file that cannot be relied on any more lets nobody in."""
+        """Take over what changed; a file that cannot be relied on any more lets nobody in.
+
+        One that says what it said when it was relied on has not been tampered with, whatever became of its mode.
+        """
         try:
             if _state(self.place.stat()) == self._state:
                 return
-            self._digests, self._state = _read(self.place)
+            text, self._state, refusal = _read(self.place)
+            if text == self._text and self._digests:
+                if refusal is not None:
+                    log.event("tokens_exposed", why=str(refusal))
+                return
+            if refusal is not None:
+                raise refusal
+            self._digests, self._text = _digests(self.place, text), text
         except (OSError, BursarError) as error:
             if self._digests:
                 log.event("tokens_refused", why=str(error))
-            self._digests, self._state = {}, ()
+            self._digests, self._text, self._state = {}, b"", ()
 
 
 def fresh_token(name: str) -> tuple[str, str]:
@@ -106,17 +120,22 @@ def _digest(token: str) -> bytes:
     return hashlib.sha256(token[:_TOKEN_MAX_CHARACTERS].encode("utf-8", "surrogatepass")).digest()
 
 
-def _read(place: Path) -> tuple[Digests, tuple[int, ...]]:
+def _read(place: Path) -> tuple[bytes, tuple[int, ...], BursarError | None]:
+    """Return what a file says, its state, and why it cannot be relied on, if so."""
     try:
         with os.fdopen(os.open(place, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:  # never waits
             found = os.fstat(file.fileno())
-            _check(place, found)
-            text = file.read(_FILE_MAX_BYTES).decode("utf-8", "replace")
+            if not stat.S_ISREG(found.st_mode):
+                raise BursarError("unsafe_tokens", f"{place} is no file", "Give a file")
+            return file.read(_FILE_MAX_BYTES), _state(found), _refusal(place, found)
     except OSError as error:
         fix = "Give a file that `bursar token NAME` made lines for"
         raise BursarError("bad_tokens", f"{place} cannot be read: {error.strerror or error}", fix) from error
+
+
+def _digests(place: Path, text: bytes) -> Digests:
     digests: Digests = {}
-    for number, raw in enumerate(text.splitlines(), 1):
+    for number, raw in enumerate(text.decode("utf-8", "replace").splitlines(), 1):
         line = raw.strip()
         if not line or line.startswith("#"):
             continue
@@ -125,22 +144,20 @@ def _read(place: Path) -> tuple[Digests, tuple[int, ...]]:
             what = "is no NAME:SHA256" if match is None else "names somebody twice"
             raise BursarError("bad_tokens", f"line {number} of {place} {what}", "Make lines with `bursar token NAME`")
         digests[match["name"]] = bytes.fromhex(match["sha256"])
-    return digests, _state(found)
+    return digests
 
 
-def _check(place: Path, found: os.stat_result) -> None:
-    """Refuse a file that somebody else could have written a line into; reading the hashes helps nobody."""
-    if not stat.S_ISREG(found.st_mode):
-        raise BursarError("unsafe_tokens", f"{place} is no file", "Give a file")
+def _refusal(place: Path, found: os.stat_result) -> BursarError | None:
+    """Tell whether somebody else could have written a line into a file; reading the hashes helps nobody."""
     if sys.platform == "win32":
-        return
+        return None
     if found.st_uid not in {0, os.geteuid()}:
-        raise BursarError("unsafe_tokens", f"{place} belongs to another user", "Make it yours: chown")
+        return BursarError("unsafe_tokens", f"{place} belongs to another user", "Make it yours: chown")
     if found.st_mode & 0o022:
         mode = stat.S_IMODE(found.st_mode)
-        raise BursarError(
-            "unsafe_tokens", f"others may write {place}, whose mode is {mode:04o}", "Use chmod go-w on it"
-        )
+        what = f"others may write {place}, whose mode is {mode:04o}"
+        return BursarError("unsafe_tokens", what, "Use chmod go-w on it")
+    return None
 
 
 def _state(found: os.stat_result) -> tuple[int, ...]:

@@ -1,4 +1,5 @@
 import os
+import time
 
 import pytest
 from bursar.artifacts import Limits, Store
@@ -29,6 +30,17 @@ def stored(session):
         return writer.commit()
 
     return keep
+
+
+@pytest.fixture
+def age():
+    """Has a session look as if nobody had used it for so many seconds, under limits that were promised then."""
+
+    def made(session, idle_s, promised=Limits()):  # noqa: B008 - it is frozen
+        noted = [f"{time.time() - idle_s:014.3f}", f"{promised.idle_s:014.0f}", f"{promised.total_bytes:019d}"]
+        (session.directory / "lock").write_text(" ".join(noted) + "\n")
+
+    return made
 
 
 @pytest.fixture

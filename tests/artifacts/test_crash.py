@@ -8,16 +8,16 @@ import sys
 import time
 
 import pytest
-from bursar.artifacts import Store
+from bursar.artifacts import Limits, Store
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="kills with SIGKILL")
 
 WRITER = """
 import hashlib, os, random, sys
 from pathlib import Path
-from bursar.artifacts import Store
+from bursar.artifacts import Limits, Store
 
-session = Store(Path(sys.argv[1])).attach(sys.argv[2], "me")
+session = Store(Path(sys.argv[1]), Limits()).attach(sys.argv[2], "me")
 chance = random.Random(int(sys.argv[3]))
 while True:
     size = chance.choice([0, 10, 1000, 70_000, 3_000_000])
@@ -37,7 +37,7 @@ while True:
 
 @pytest.mark.parametrize("seed", range(2))
 def test_after_a_kill_each_artifact_is_whole_or_absent_or_a_marked_prefix(tmp_path, seed):
-    session = Store(tmp_path / "data").create("me")
+    session = Store(tmp_path / "data", Limits()).create("me")
     chance = random.Random(seed)
     done = set()
     for _ in range(6):
@@ -53,7 +53,8 @@ def test_after_a_kill_each_artifact_is_whole_or_absent_or_a_marked_prefix(tmp_pa
             told = process.communicate()[0].splitlines(keepends=True)
             done |= {line.split()[1] for line in told if line.startswith("done") and line.endswith("\n")}
     artifacts = {
-        artifact.id: artifact for artifact in Store(tmp_path / "data").attach(session.handle, "me").artifacts()
+        artifact.id: artifact
+        for artifact in Store(tmp_path / "data", Limits()).attach(session.handle, "me").artifacts()
     }
     assert done
     assert done <= artifacts.keys()

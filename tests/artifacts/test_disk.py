@@ -10,7 +10,6 @@ import pytest
 from bursar.artifacts import Limits, Store
 from bursar.errors import BursarError
 
-linux = pytest.mark.skipif(sys.platform != "linux", reason="mounts and traces")
 BENCH = Path(__file__).parents[2] / "bench"
 
 
@@ -34,9 +33,9 @@ def names(session):
     return {name for name in os.listdir(session.directory) if name not in {"lock", "owner.json"}}
 
 
-@linux
+@pytest.mark.needs("mounts")
 def test_on_a_full_disk_each_call_is_stored_or_refused_and_work_goes_on_when_there_is_room(disk):
-    session = Store(disk / "data").create("me")
+    session = Store(disk / "data", Limits()).create("me")
     kept, refused = {}, []
     for number in range(60):
         data = bytes([number]) * 60_000
@@ -49,7 +48,9 @@ def test_on_a_full_disk_each_call_is_stored_or_refused_and_work_goes_on_when_the
     assert len(kept) > 20
     assert refused == ["disk_full"] * (60 - len(kept))
     assert len(refused) > 20
-    there = {a.id: a for a in Store(disk / "data").attach(session.handle, "me").artifacts() if a.state == "whole"}
+    there = {
+        a.id: a for a in Store(disk / "data", Limits()).attach(session.handle, "me").artifacts() if a.state == "whole"
+    }
     assert {name: artifact.read(0, artifact.size) for name, artifact in there.items()} == kept
     assert not {name for name in names(session) if name.startswith(".")}
     assert len(names(session)) == 2 * len(session.artifacts())
@@ -59,13 +60,13 @@ def test_on_a_full_disk_each_call_is_stored_or_refused_and_work_goes_on_when_the
     session.close()
 
 
-@linux
+@pytest.mark.needs("mounts")
 def test_on_a_disk_that_can_only_be_read_everything_is_read_and_nothing_written(disk):
-    session = Store(disk / "data").create("me")
+    session = Store(disk / "data", Limits()).create("me")
     keep(session, b"content\n" * 200_000)
     session.close()
     subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
-    readers = [Store(disk / "data").attach(session.handle, "me") for _ in range(2)]
+    readers = [Store(disk / "data", Limits()).attach(session.handle, "me") for _ in range(2)]
     for reading in readers:
         artifact = reading.open("a1")
         assert artifact.read(0, 7) == b"content"
@@ -78,7 +79,7 @@ def test_on_a_disk_that_can_only_be_read_everything_is_read_and_nothing_written(
         with pytest.raises(BursarError, match="store_failed"), reading.spool("it"):
             pass
     with pytest.raises(BursarError, match="store_failed"):
-        Store(disk / "data").create("me")
+        Store(disk / "data", Limits()).create("me")
     assert Store(disk / "data", Limits(idle_s=0, total_bytes=0, settle_s=0)).sweep().sessions == 0
     subprocess.run(["mount", "-o", "remount,rw", disk], check=True)
     assert [keep(reading, b"next").id for reading in readers] == ["a2", "a3"]
@@ -86,7 +87,7 @@ def test_on_a_disk_that_can_only_be_read_everything_is_read_and_nothing_written(
         reading.close()
 
 
-@linux
+@pytest.mark.needs("strace")
 def test_whichever_system_call_fails_or_is_the_last_no_artifact_is_lost_or_half():
     command = [sys.executable, BENCH / "store_faults.py", "--quick"]
     run = subprocess.run(command, capture_output=True, text=True, check=False)

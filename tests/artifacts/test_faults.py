@@ -5,7 +5,7 @@ import hashlib
 import os
 
 import pytest
-from bursar.artifacts import Store
+from bursar.artifacts import Limits, Store
 from bursar.errors import BursarError
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="forks")
@@ -55,7 +55,7 @@ def fail_with(number):
 
 def checked(root, handle):
     """What a new process finds; each artifact must be what it says it is."""
-    store = Store(root)
+    store = Store(root, Limits())
     found = {}
     for artifact in store.attach(handle, "me").artifacts():
         content = artifact.read(0, artifact.size)
@@ -74,8 +74,8 @@ def checked(root, handle):
 @pytest.mark.parametrize("nameless", [True, False])
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO])
 def test_a_call_that_fails_is_a_clean_error_and_loses_nothing(monkeypatch, tmp_path, work, nameless, number):
-    monkeypatch.setattr("bursar.artifacts.folder._can_name", [nameless])
-    session = Store(tmp_path).create("me")
+    monkeypatch.setattr("bursar.artifacts.folder.Folder._can_name", lambda folder: nameless)
+    session = Store(tmp_path, Limits()).create("me")
     kept = {plain(session).id}
     nth, was_reached, codes = 0, True, set()
     while was_reached:
@@ -98,8 +98,8 @@ def test_a_call_that_fails_is_a_clean_error_and_loses_nothing(monkeypatch, tmp_p
 @pytest.mark.parametrize("work", [plain, live])
 @pytest.mark.parametrize("nameless", [True, False])
 def test_a_death_at_any_call_leaves_whole_or_nothing_or_a_marked_prefix(monkeypatch, tmp_path, work, nameless):
-    monkeypatch.setattr("bursar.artifacts.folder._can_name", [nameless])
-    session = Store(tmp_path).create("me")
+    monkeypatch.setattr("bursar.artifacts.folder.Folder._can_name", lambda folder: nameless)
+    session = Store(tmp_path, Limits()).create("me")
     nth, code = 0, 9
     while code == 9:
         nth += 1

@@ -3,7 +3,7 @@ import errno
 import os
 
 import pytest
-from bursar.artifacts import Store, index, reader, spans, utf8
+from bursar.artifacts import Limits, Store, index, reader, spans, utf8
 from bursar.errors import BursarError
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -312,7 +312,7 @@ def test_an_index_is_kept_on_disk_and_a_damaged_one_made_anew(store, session, st
         sidecar.unlink,
     ):
         damage()
-        again = Store(store.root).attach(session.handle, "local:me")
+        again = Store(store.root, Limits()).attach(session.handle, "local:me")
         assert exact(reader.lines(again.open("a1"), 399_999, 399_999)) == b"line 399998\n"
 
 

@@ -5,9 +5,10 @@ import shutil
 import subprocess
 import sys
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
-from bursar.artifacts import Store
+from bursar.artifacts import Limits, Store
 from bursar.artifacts.session import source_of
 from bursar.errors import BursarError
 
@@ -168,8 +169,8 @@ def test_a_changed_source_is_reported(session, tmp_path, opener, change):
 @pytest.mark.parametrize("processes", [4])
 def test_processes_in_one_session_never_share_an_id(store, session, processes):
     code = (
-        "import sys; from pathlib import Path; from bursar.artifacts import Store\n"
-        "session = Store(Path(sys.argv[1])).attach(sys.argv[2], 'local:me')\n"
+        "import sys; from pathlib import Path; from bursar.artifacts import Limits, Store\n"
+        "session = Store(Path(sys.argv[1]), Limits()).attach(sys.argv[2], 'local:me')\n"
         "for n in range(40):\n"
         "    with session.writer(tool='t', did=sys.argv[3]) as writer: writer.write(f'{sys.argv[3]} {n}'.encode())\n"
         "    print(writer.commit().id, f'{sys.argv[3]} {n}', flush=True)\n"
@@ -185,7 +186,7 @@ def test_processes_in_one_session_never_share_an_id(store, session, processes):
         assert process.returncode == 0
     assert len(told) == 40 * processes
     assert {
-        a.id: a.read(0, 99).decode() for a in Store(store.root).attach(session.handle, "local:me").artifacts()
+        a.id: a.read(0, 99).decode() for a in Store(store.root, Limits()).attach(session.handle, "local:me").artifacts()
     } == told
 
 
@@ -232,53 +233,16 @@ def _delete(session):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="an open directory cannot be removed there")
-def test_a_session_whose_directory_was_deleted_goes_on_in_a_new_one(store, session, stored):
-    stored(b"lost")
-    _delete(session)
-    again = stored(b"kept")
-    assert again.id == "a2"
-    assert again.read(0, 9) == b"kept"
-    assert [artifact.id for artifact in session.artifacts()] == ["a2"]
-    assert refusal(lambda: session.open("a1"))[0] == "unknown_artifact"
-    assert session.directory.stat().st_mode & 0o777 == 0o700
-    assert store.attach(session.handle, "local:me").open("a2").read(0, 9) == b"kept"
-    with pytest.raises(BursarError, match="unknown_session"):
-        store.attach(session.handle, "local:you")
-
-
-@pytest.mark.skipif(os.name == "nt", reason="an open directory cannot be removed there")
-def test_a_store_that_was_deleted_is_made_anew(store, session, stored):
-    shutil.rmtree(store.root)
-    assert stored(b"kept").read(0, 9) == b"kept"
+@pytest.mark.parametrize("what", ["the session", "the store"])
+def test_a_session_whose_directory_was_deleted_is_unknown_and_never_made_again(store, session, stored, what):
+    held = stored(b"lost")
+    _delete(session if what == "the session" else SimpleNamespace(directory=store.root))
+    assert session.is_gone
+    for use in (lambda: stored(b"kept"), session.artifacts, lambda: session.open("a1"), lambda: session.spool("it")):
+        assert refusal(use)[0] == "unknown_session"
+    assert refusal(lambda: held.read(0, 9))[0] == "unknown_artifact"
+    assert not session.directory.exists()
     assert store.create("local:me").artifacts() == []
-
-
-@pytest.mark.skipif(os.name == "nt", reason="an open directory cannot be removed there")
-@pytest.mark.parametrize("live", [False, True])
-def test_what_was_being_written_when_its_directory_was_deleted_is_kept(session, live):
-    writer = session.writer(tool="terminal", did="$ rm -rf", label="terminal.log")
-    if live:
-        os.write(writer.descriptor(), b"before\n")
-    else:
-        writer.write(b"before\n")
-    _delete(session)
-    if live:
-        os.write(writer.descriptor(), b"after\n")
-    else:
-        writer.write(b"after\n")
-    artifact = writer.commit(facts={"exit_code": 0})
-    assert (artifact.state, artifact.facts, artifact.did) == ("whole", {"exit_code": 0}, "$ rm -rf")
-    assert session.open(artifact.ref).read(0, 99) == b"before\nafter\n"
-
-
-@pytest.mark.skipif(os.name == "nt", reason="an open directory cannot be removed there")
-def test_two_processes_go_on_in_the_same_new_directory(store, session, stored):
-    other = Store(store.root).attach(session.handle, "local:me")
-    _delete(session)
-    stored(b"ours")
-    with other.writer(tool="t", did="d") as writer:
-        writer.write(b"theirs")
-    assert [artifact.read(0, 9) for artifact in session.artifacts()] == [b"ours", b"theirs"]
 
 
 @pytest.mark.skipif(os.name == "nt", reason="times of change are times of birth there")
@@ -303,6 +267,6 @@ def test_a_record_from_before_times_of_change_were_kept_is_still_read(session, t
     given = json.loads(record.read_bytes())
     del given["source"]["ctime_ns"]
     record.write_text(json.dumps(given))
-    again = Store(session.directory.parent).attach(session.handle, "local:me").open("a1", opener)
+    again = Store(session.directory.parent, Limits()).attach(session.handle, "local:me").open("a1", opener)
     assert again.source == replace(artifact.source, ctime_ns=0)
     assert again.read(0, 9) == b"text"

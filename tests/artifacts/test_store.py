@@ -42,7 +42,7 @@ def test_the_disk_shows_no_handle(store, session, stored):
 
 def test_a_session_is_found_again_by_its_handle_and_owner(store, session, stored):
     artifact = stored(b"kept")
-    again = Store(store.root).attach(session.handle, "local:me")
+    again = Store(store.root, Limits()).attach(session.handle, "local:me")
     assert again.open(artifact.ref).read(0, 10) == b"kept"
     assert [kept.id for kept in again.artifacts()] == [artifact.id]
 
@@ -77,8 +77,8 @@ def test_an_owner_record_that_was_tampered_with_opens_nothing(store, session):
 @pytest.mark.parametrize("umask", ["000", "022", "077", "277", "777"])
 def test_directories_are_0700_and_files_0600_whatever_the_umask(tmp_path, umask):
     code = (
-        "import sys; from pathlib import Path; from bursar.artifacts import Store\n"
-        "session = Store(Path(sys.argv[1]) / 'a' / 'b' / 'bursar').create('me')\n"
+        "import sys; from pathlib import Path; from bursar.artifacts import Limits, Store\n"
+        "session = Store(Path(sys.argv[1]) / 'a' / 'b' / 'bursar', Limits()).create('me')\n"
         "writer = session.writer(tool='t', did='d'); writer.write(b'1'); writer.commit()\n"
         "live = session.writer(tool='t', did='d'); live.descriptor(); live.write(b'x' * 3000000); live.commit()\n"
     )
@@ -94,7 +94,7 @@ def test_directories_are_0700_and_files_0600_whatever_the_umask(tmp_path, umask)
 def test_a_mode_that_somebody_opened_up_is_healed(store, session):
     session.directory.chmod(0o755)
     store.root.chmod(0o777)
-    again = Store(store.root).attach(session.handle, "local:me")
+    again = Store(store.root, Limits()).attach(session.handle, "local:me")
     assert stat.S_IMODE(store.root.stat().st_mode) == 0o700
     assert stat.S_IMODE(again.directory.stat().st_mode) == 0o700
 
@@ -102,7 +102,7 @@ def test_a_mode_that_somebody_opened_up_is_healed(store, session):
 @pytest.mark.skipif(os.name == "nt", reason="links need a privilege there")
 def test_a_link_is_not_taken_for_the_data_directory(tmp_path, store, session):
     (tmp_path / "link").symlink_to(store.root)
-    code, message, _ = refusal(lambda: Store(tmp_path / "link").create("me"))
+    code, message, _ = refusal(lambda: Store(tmp_path / "link", Limits()).create("me"))
     assert code == "data_directory_refused"
     assert str(tmp_path / "link") in message
 
@@ -126,14 +126,14 @@ def test_a_directory_that_everybody_shares_is_refused_and_left_alone(tmp_path):
     shared = tmp_path / "shared"
     shared.mkdir()
     shared.chmod(0o1777)
-    assert refusal(lambda: Store(shared).create("me"))[0] == "data_directory_refused"
+    assert refusal(lambda: Store(shared, Limits()).create("me"))[0] == "data_directory_refused"
     assert stat.S_IMODE(shared.stat().st_mode) == 0o1777
 
 
 def test_a_data_directory_that_is_a_file_is_refused(tmp_path):
     (tmp_path / "file").write_text("")
-    assert refusal(lambda: Store(tmp_path / "file").create("me"))[0] == "data_directory_refused"
-    assert refusal(lambda: Store(tmp_path / "file" / "deeper").create("me"))[0] == "data_directory_refused"
+    assert refusal(lambda: Store(tmp_path / "file", Limits()).create("me"))[0] == "data_directory_refused"
+    assert refusal(lambda: Store(tmp_path / "file" / "deeper", Limits()).create("me"))[0] == "data_directory_refused"
 
 
 def test_importing_the_store_loads_nothing_slow():
@@ -153,7 +153,7 @@ def test_a_directory_that_holds_something_else_is_refused_and_left_alone(tmp_pat
     (foreign / holds).write_text("")
     foreign.chmod(0o755)
     mode = foreign.stat().st_mode
-    code, message, _ = refusal(lambda: Store(foreign).create("me"))
+    code, message, _ = refusal(lambda: Store(foreign, Limits()).create("me"))
     assert code == "data_directory_refused"
     assert str(foreign) in message
     assert foreign.stat().st_mode == mode
@@ -163,11 +163,11 @@ def test_a_directory_that_holds_something_else_is_refused_and_left_alone(tmp_pat
 def test_an_empty_directory_and_one_with_sessions_are_used(tmp_path, store, session):
     (tmp_path / "empty").mkdir()
     (tmp_path / "empty" / ".DS_Store").write_text("")
-    assert Store(tmp_path / "empty").create("me").directory.is_dir()
+    assert Store(tmp_path / "empty", Limits()).create("me").directory.is_dir()
     (store.root / "notes.txt").write_text("")
-    assert Store(store.root).attach(session.handle, "local:me").handle == session.handle
+    assert Store(store.root, Limits()).attach(session.handle, "local:me").handle == session.handle
 
 
 def test_a_session_whose_making_was_interrupted_does_not_close_the_store(tmp_path):
     (tmp_path / "abcdefgh2345").mkdir()
-    assert Store(tmp_path).create("me").directory.is_dir()
+    assert Store(tmp_path, Limits()).create("me").directory.is_dir()

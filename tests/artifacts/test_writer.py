@@ -177,8 +177,8 @@ def test_a_process_that_empties_its_output_is_followed(session):
 @posix
 def test_a_live_artifact_whose_writer_was_killed_reads_as_partial(store, session):
     code = (
-        "import sys, time; from pathlib import Path; from bursar.artifacts import Store\n"
-        "session = Store(Path(sys.argv[1])).attach(sys.argv[2], 'local:me')\n"
+        "import sys, time; from pathlib import Path; from bursar.artifacts import Limits, Store\n"
+        "session = Store(Path(sys.argv[1]), Limits()).attach(sys.argv[2], 'local:me')\n"
         "writer = session.writer(tool='t', did='d'); writer.descriptor(); writer.write(b'so far')\n"
         "print(writer.artifact.ref, flush=True); time.sleep(60)\n"
     )
@@ -251,10 +251,10 @@ def test_a_session_that_is_full_refuses_more_and_keeps_what_it_has(tmp_path):
 @posix
 def test_a_full_disk_is_a_clear_error_and_loses_nothing_stored(tmp_path):
     code = (
-        "import json, resource, signal, sys; from pathlib import Path; from bursar.artifacts import Store\n"
+        "import json, resource, signal, sys; from pathlib import Path; from bursar.artifacts import Limits, Store\n"
         "from bursar.errors import BursarError\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
-        "session = Store(Path(sys.argv[1])).create('me')\n"
+        "session = Store(Path(sys.argv[1]), Limits()).create('me')\n"
         "with session.writer(tool='t', did='d') as first: first.write(b'first')\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (1000000, 1000000))\n"
         "try:\n"
@@ -272,16 +272,13 @@ def test_a_full_disk_is_a_clear_error_and_loses_nothing_stored(tmp_path):
     assert artifacts == [["whole", 5, 1], ["partial", 1_000_000, 1]]
 
 
-@posix
-@pytest.mark.skipif(not os.path.isdir("/dev/shm") or os.geteuid() != 0, reason="needs a file system of its own")
+@pytest.mark.needs("mounts")
 def test_on_a_full_file_system_what_fits_is_kept_as_partial(tmp_path):
     place = tmp_path / "small"
     place.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=2m", "none", place]
-    if subprocess.run(mount, capture_output=True, check=False).returncode:
-        pytest.skip("mounting is not allowed here")
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "none", place], check=True)
     try:
-        store = Store(place / "data")
+        store = Store(place / "data", Limits())
         session = store.create("me")
         with session.writer(tool="t", did="d") as first:
             first.write(b"first")
@@ -327,7 +324,7 @@ def test_a_writer_that_is_forgotten_leaves_no_artifact(session):
 
 @posix
 def test_without_nameless_files_everything_works_the_same(monkeypatch, session, stored):
-    monkeypatch.setattr("bursar.artifacts.folder._can_name", [False])
+    monkeypatch.setattr("bursar.artifacts.folder.Folder._can_name", lambda folder: False)
     artifact = stored(b"content")
     assert artifact.read(0, 9) == b"content"
     writer = session.writer(tool="t", did="d")
@@ -395,7 +392,7 @@ def test_where_no_thread_is_to_be_had_a_content_is_scanned_at_its_end(session, m
 
 
 def test_a_content_that_somebody_else_wrote_into_is_not_called_whole(session, monkeypatch):
-    monkeypatch.setattr("bursar.artifacts.folder._can_name", [False])
+    monkeypatch.setattr("bursar.artifacts.folder.Folder._can_name", lambda folder: False)
     writer = session.writer(tool="t", did="d")
     writer.write(b"ours")
     (unfinished,) = (name for name in names(session) if name.startswith(".new-"))

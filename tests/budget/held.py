@@ -6,7 +6,7 @@ from typing import Any
 from bursar.budget import tokens
 from bursar.budget.cut import Allowance
 from bursar.budget.notable import Watch
-from bursar.budget.preview import Hint, Known, Preview, preview
+from bursar.budget.previews.preview import Hint, Known, Preview, preview
 
 ROOMY = Allowance(tokens=1600, bytes=7000)
 

@@ -1,4 +1,3 @@
-import json
 import subprocess
 import sys
 import tracemalloc
@@ -9,6 +8,7 @@ import regex
 from bursar.budget import tokens
 from bursar.budget.clean import utf8
 from bursar.budget.cut import Allowance, fits, head, tail
+from bursar.budget.json_size import dumps
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from sample_texts import KINDS, REPEATED, ordinary, repeated
@@ -31,7 +31,7 @@ ends = pytest.mark.parametrize("end", [head, tail])
 
 def form(text: str) -> str:
     """What is sent for a text."""
-    return json.dumps(utf8(text), ensure_ascii=False)
+    return dumps(utf8(text))
 
 
 def cost(text: str) -> tuple[int, int]:
@@ -154,7 +154,7 @@ class TestLines:
 class TestLongText:
     @ends
     @pytest.mark.parametrize("allowance", [Allowance(1000, 4000), Allowance(300, 8000), Allowance(5000, 900)])
-    @pytest.mark.parametrize("kind", KINDS.keys() | REPEATED.keys())
+    @pytest.mark.parametrize("kind", KINDS | REPEATED)
     def test_of_every_kind_is_filled_but_for_a_line(self, end, kind, allowance):
         text = ordinary(kind, 65_536) if kind in KINDS else repeated(kind, 65_536)
         kept = end(text, allowance)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from bursar.budget import tokens
 from bursar.budget.cut import Allowance
-from bursar.budget.form import cost, dumps, less, within
+from bursar.budget.json_size import cost, dumps, less, within
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,6 +19,14 @@ _ALLOWANCES = st.builds(Allowance, st.integers(0, 60), st.integers(0, 200))
 
 def test_a_form_is_compact_and_shows_every_character_as_itself() -> None:
     assert dumps({"名": ["é", 1.5, None]}) == '{"名":["é",1.5,null]}'
+
+
+@pytest.mark.parametrize("sign", ["\x7f", "\x80", "\x9b", "\u202e", "\u2066", "\u200f", "\ufff9", "\U000e0041"])
+def test_what_acts_on_a_terminal_or_hides_is_written_as_an_escape_and_means_the_same(sign: str) -> None:
+    form = dumps({sign: f"a{sign}{sign}é"})
+    assert sign not in form
+    assert "é" in form
+    assert json.loads(form) == {sign: f"a{sign}{sign}é"}
 
 
 @pytest.mark.parametrize("number", [nan, inf, -inf])

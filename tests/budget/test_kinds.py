@@ -35,7 +35,7 @@ def zipped(*names: str) -> bytes:
         (zipped("[Content_Types].xml", "word/document.xml"), "Word document (docx)"),
         (zipped("[Content_Types].xml", "xl/workbook.xml"), "Excel workbook (xlsx)"),
         (zipped("META-INF/MANIFEST.MF", "A.class"), "Java archive (jar)"),
-        (gzip.compress(b"hello"), "gzip"),
+        (gzip.compress(b"hello", mtime=0), "gzip"),
         (b"\xfd7zXZ\x00" + bytes(20), "xz"),
         (b"\x28\xb5\x2f\xfd" + bytes(20), "zstd"),
         (b"\x00asm\x01\x00\x00\x00", "WebAssembly module"),

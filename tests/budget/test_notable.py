@@ -1,6 +1,6 @@
 import pytest
-from bursar.budget._severity import ERROR, FATAL, WARNING, severity, word
 from bursar.budget.notable import Notables, Watch
+from bursar.budget.severity import ERROR, FATAL, WARNING, severity, word
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

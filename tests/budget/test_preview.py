@@ -6,7 +6,7 @@ from io import BytesIO
 
 import pytest
 from bursar.budget.cut import Allowance
-from bursar.budget.preview import Hint, Known, Look, preview
+from bursar.budget.previews.preview import Hint, Known, Look, preview
 from held import ROOMY, Held, known, parts, seen, within
 from hypothesis import given, settings
 from hypothesis import strategies as st

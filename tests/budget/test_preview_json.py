@@ -3,9 +3,9 @@ from math import inf, nan
 from typing import Any
 
 from bursar.budget import tokens
-from bursar.budget._shape import describe
-from bursar.budget._shape_text import Detail, trimmed
 from bursar.budget.cut import Allowance
+from bursar.budget.previews.shape import describe
+from bursar.budget.previews.shape_text import Detail, trimmed
 from held import ROOMY, Held, parts, seen, serialised, within
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -3,7 +3,7 @@ import re
 from bursar.budget import tokens
 from bursar.budget.cut import Allowance
 from bursar.budget.notable import Watch
-from bursar.budget.preview import Hint, Known, preview
+from bursar.budget.previews.preview import Hint, Known, preview
 from held import ROOMY, Held, parts, seen, serialised
 from hypothesis import given, settings
 from hypothesis import strategies as st

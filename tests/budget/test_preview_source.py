@@ -2,8 +2,8 @@ import argparse
 from pathlib import Path
 
 import pytest
-from bursar.budget._outline import outline
 from bursar.budget.kinds import decide
+from bursar.budget.previews.outline import outline
 from held import parts
 
 

@@ -4,6 +4,7 @@ import json
 
 import pytest
 from bursar.budget import redact
+from bursar.budget.json_size import dumps
 from held import Held
 from hypothesis import given
 from hypothesis import strategies as st
@@ -68,6 +69,13 @@ def test_a_credential_is_blanked_whole_and_nothing_around_it_moves(name, around)
         assert "[redacted" in short
 
 
+@pytest.mark.parametrize("name", [name for name in SECRETS if name.split()[0] not in AROUND])
+def test_a_credential_behind_an_underscore_is_blanked(name):
+    blank, count = redact.blanked(f"prod_{SECRETS[name]} ".encode())
+    assert count == 1
+    assert blank.startswith(b"prod_[redacted")
+
+
 @pytest.mark.parametrize("name", SECRETS)
 def test_a_mark_is_not_taken_for_a_credential(name):
     blank, _ = redact.blanked(planted(name).encode())
@@ -93,6 +101,25 @@ def test_a_mark_is_not_taken_for_a_credential(name):
 )
 def test_what_only_resembles_a_credential_stays(text):
     assert redact.redacted(text) == (text, 0)
+
+
+@pytest.mark.parametrize("name", [name for name in SECRETS if name.split()[0] not in AROUND])
+@pytest.mark.parametrize(
+    "before",
+    [r"line\n", r"line\t", r"\r\n", r"\u001b[31m", "\x1b[01;31m", r"\x1b[0m", r"\e[1m", r"\u003d", r"\x3d", "token%3D"],
+)
+def test_a_credential_behind_what_is_written_in_letters_and_is_none_is_blanked(name, before):
+    text = f'{{"log":"{before}{SECRETS[name]} and more"}}'.encode()
+    blank, count = redact.blanked(text)
+    assert count == 1
+    assert SECRETS[name].encode() not in blank
+    assert blank.startswith(f'{{"log":"{before}['.encode())
+
+
+@pytest.mark.parametrize("name", ["github-token", "gitlab-token", "anthropic-key", "npm-token", "pypi-token"])
+def test_a_credential_with_a_prefix_of_its_own_is_blanked_behind_any_letter(name):
+    blank, count = redact.blanked(f"x{SECRETS[name]}".encode())
+    assert (count, blank[:11]) == (1, b"x[redacted:")
 
 
 @pytest.mark.parametrize("name", SECRETS)
@@ -146,7 +173,7 @@ JSON = st.recursive(
 
 @given(JSON)
 def test_a_json_document_stays_one(value):
-    text = json.dumps(redactable(value), ensure_ascii=False)
+    text = dumps(redactable(value))
     shown = redact.document(text)
     assert shape(json.loads(shown)) == shape(json.loads(text))
     assert len(shown) <= len(text)

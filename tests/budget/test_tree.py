@@ -4,7 +4,7 @@ import re
 
 from bursar.budget import cut
 from bursar.budget.cut import Allowance
-from bursar.budget.tree import Branch, Leaf, Total, TreeView, picture, size, suffix
+from bursar.budget.previews.tree import Branch, Leaf, Total, TreeView, picture, size, suffix
 from bursar.guard.names import written
 from hypothesis import given, settings
 from hypothesis import strategies as st

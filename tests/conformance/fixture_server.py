@@ -23,7 +23,7 @@ from bursar.server.dispatch import Dispatcher
 from bursar.server.house import house
 from bursar.server.http.address import Address
 from bursar.server.http.app import PATH, http_app
-from bursar.server.http.serve import http_callers
+from bursar.server.sessions import HttpSessions
 from mcp.server.lowlevel.server import Server
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.server.subscriptions import ListenHandler
@@ -137,12 +137,12 @@ async def serve(root: Path, data_dir: Path) -> None:
     """Serve at a free port on loopback until told to end; name the address on standard error."""
     address = Address.parse("127.0.0.1:0")
     listening = address.listen()
-    settings = Settings(root=(root,), data_dir=data_dir, http=str(address.bound(listening)), no_auth=True)
-    async with house(settings, http_callers) as dispatcher:
+    settings = Settings(root=(root,), data_dir=data_dir, http=str(address.bound(listening[0])), no_auth=True)
+    async with house(settings, HttpSessions) as dispatcher:
         dispatcher.tools = {tool.name: tool for tool in TOOLS}
         app = http_app(dispatcher, settings, offer)
         sys.stderr.write(f"serving the fixtures on http://{settings.http}{PATH}\n")
-        await uvicorn.Server(uvicorn.Config(app, log_config=None)).serve([listening])
+        await uvicorn.Server(uvicorn.Config(app, log_config=None)).serve(listening)
 
 
 if __name__ == "__main__":

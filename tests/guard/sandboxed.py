@@ -5,30 +5,21 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
 from bursar.guard.commands import Commands, Exit, Limits
 from bursar.guard.sandbox.policy import Policy
 from bursar.guard.sandbox.sandbox import Sandbox
+from means import without
 
-MEANS = ("bubblewrap", "Landlock alone")
-
-
-@contextmanager
-def bubblewrap_broken() -> Iterator[None]:
-    """Have a bubblewrap that fails as it does where user namespaces are refused."""
-    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
-        broken = Path(folder, "bwrap")
-        broken.write_text("#!/bin/sh\necho 'bwrap: No permissions to create new namespace' >&2\nexit 1\n")
-        broken.chmod(0o755)
-        before = os.environ["PATH"]
-        os.environ["PATH"] = f"{folder}:{before}"
-        try:
-            yield
-        finally:
-            os.environ["PATH"] = before
+MEANS = (
+    pytest.param("namespaces + Landlock", marks=pytest.mark.needs("namespaces")),
+    pytest.param("bubblewrap + Landlock", marks=pytest.mark.needs("bwrap")),
+    "Landlock alone",
+)
 
 
 class Ground:
@@ -75,19 +66,7 @@ def ground() -> Iterator[Ground]:
         shutil.rmtree(base, ignore_errors=True)
 
 
-def without_landlock(text: str, **options) -> "subprocess.CompletedProcess[str]":
-    """Run Python in a process whose kernel has no Landlock: the calls of it are not there."""
-    script = f"""
-import struct
-from bursar.guard.zygote import capabilities, seccomp
-code = [(0x20, 0, 0, 0)]
-for number in (444, 445, 446):
-    code += [(0x15, 0, 1, number), (0x06, 0, 0, 0x50000 | 38)]
-code += [(0x06, 0, 0, 0x7FFF0000)]
-capabilities.gain_nothing()
-seccomp.enforce(b"".join(struct.pack("=HBBI", *one) for one in code))
-{text}
-"""
-    return subprocess.run(
-        [sys.executable, "-c", script], check=False, capture_output=True, text=True, timeout=60, **options
-    )
+def python_without(numbers: Iterable[int], text: str, **options) -> "subprocess.CompletedProcess[str]":
+    """Run Python in a process whose kernel has no such system calls."""
+    command = [*without(numbers), sys.executable, "-c", text]
+    return subprocess.run(command, check=False, capture_output=True, text=True, timeout=60, **options)

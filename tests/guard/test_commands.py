@@ -406,7 +406,7 @@ async def test_closing_ends_every_command_and_another_can_follow(shell: Shell, m
     await marked.appear(10)
     shell.commands.close()
     await marked.vanish()
-    assert [command.exit.ended for command in running if command.exit] == ["stopped"] * 5
+    assert [command.exit.ended for command in running if command.exit] == ["server ended"] * 5
     assert (await shell.run("true")).code == 0
 
 
@@ -662,6 +662,7 @@ def test_descendants_are_found_without_the_kernels_lists_of_children(monkeypatch
         processes.send_signal([*listed, started.pid], signal.SIGKILL)
 
 
+@pytest.mark.needs("ps")
 async def test_where_no_process_adopts_orphans_the_tree_and_the_group_are_killed(
     tmp_path: Path, marked: Marked, monkeypatch: pytest.MonkeyPatch
 ):

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import nullcontext
+from collections.abc import Iterable
 from pathlib import Path
 
 import anyio
@@ -21,7 +21,8 @@ from bursar.guard.sandbox import private, seatbelt, tasks
 from bursar.guard.sandbox.policy import Policy, private_environment
 from bursar.guard.sandbox.sandbox import Sandbox
 from bursar.guard.zygote.limits import tasks_of
-from sandboxed import MEANS, Ground, bubblewrap_broken, ground, without_landlock
+from means import LANDLOCK, NAMESPACES, kept_in_by
+from sandboxed import MEANS, Ground, ground, python_without
 
 pytestmark = [
     pytest.mark.anyio,
@@ -45,14 +46,14 @@ def place():
 
 @pytest.mark.parametrize("means", MEANS)
 async def test_where_the_walls_hold_the_level_is_kernel(place: Ground, means: str):
-    with nullcontext() if means == "bubblewrap" else bubblewrap_broken():
+    with kept_in_by(means):
         commands = place.commands()
         isolation = await commands.isolation()
     assert isolation.level == "kernel"
-    assert ("bubblewrap" in isolation.means) == (means == "bubblewrap")
+    assert isolation.means.startswith(means.removesuffix(" alone"))
     assert len(isolation.attacks) >= 22
     assert set(isolation.attacks.values()) == {"held"}
-    assert ("names, sizes and dates" in isolation.reason) == (means != "bubblewrap")
+    assert ("names, sizes and dates" in isolation.reason) == (means == "Landlock alone")
     assert [entry.name for entry in place.store.iterdir() if entry.name.startswith(".")] == []
     commands.close()
 
@@ -77,40 +78,59 @@ anyio.run(main)
 """
 
 
-def level(place: Ground, **options) -> list[str]:
+def level(place: Ground, numbers: Iterable[int], **options) -> list[str]:
+    """Return what a server without these system calls says of its isolation, and why it ran no command."""
     text = _LEVEL.format(store=str(place.store), work=str(place.work), own=str(place.own))
-    done = without_landlock(text, **options)
+    done = python_without(numbers, text, **options)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
 
 
-def test_without_landlock_bubblewrap_keeps_commands_in_and_it_is_told(place: Ground):
-    (line,) = level(place)
-    assert line.startswith("kernel|bubblewrap + seccomp|Landlock does not take part: the kernel has no Landlock|")
+NOT_INSTALLED = {**os.environ, "PATH": "/nowhere"}
 
 
-def test_the_doctor_is_not_content_where_bubblewrap_keeps_commands_in_and_nothing_keeps_workers_in(place: Ground):
+@pytest.mark.needs("namespaces")
+def test_without_landlock_namespaces_keep_commands_in_and_it_is_told(place: Ground):
+    (line,) = level(place, LANDLOCK)
+    assert line.startswith("kernel|namespaces + seccomp|Landlock does not take part: the kernel has no Landlock|")
+
+
+@pytest.mark.needs("namespaces")
+def test_namespaces_need_no_program_to_be_installed(place: Ground):
+    (line,) = level(place, (), env=NOT_INSTALLED)
+    assert line.startswith("kernel|namespaces + Landlock")
+
+
+@pytest.mark.needs("bwrap")
+def test_where_the_server_may_make_no_namespaces_bubblewrap_does(place: Ground):
+    (line,) = level(place, NAMESPACES)
+    assert line.startswith("kernel|bubblewrap + Landlock")
+    (line,) = level(place, (*NAMESPACES, *LANDLOCK))
+    assert line.startswith("kernel|bubblewrap + seccomp|Landlock does not take part")
+
+
+def test_where_nothing_makes_namespaces_landlock_alone_holds_and_what_it_leaves_is_told(place: Ground):
+    (line,) = level(place, NAMESPACES, env=NOT_INSTALLED)
+    assert line.startswith("kernel|Landlock")
+    assert "names, sizes and dates of other sessions' files can be seen" in line
+    assert "namespaces: Function not implemented" in line
+
+
+@pytest.mark.needs("namespaces")
+def test_the_doctor_is_not_content_where_namespaces_keep_commands_in_and_nothing_keeps_workers_in(place: Ground):
     options = ["doctor", f"--root={place.work}", f"--data-dir={place.base / 'data'}"]
-    done = without_landlock(f"from bursar.server.cli import main; main({options})")
+    done = python_without(LANDLOCK, f"from bursar.server.cli import main; main({options})")
     assert done.returncode == 1, done.stderr
     assert "isolation   kernel" in done.stdout
     assert "wanting: a hostile page or picture" in done.stdout
     assert "all is well" not in done.stdout
 
 
-def test_without_either_nothing_is_run(place: Ground):
-    with bubblewrap_broken():
-        line, refusal = level(place, env=dict(os.environ))
+def test_without_any_of_them_nothing_is_run_and_the_cure_names_all(place: Ground):
+    line, refusal = level(place, (*NAMESPACES, *LANDLOCK), env=NOT_INSTALLED)
     assert line.startswith("off||")
     assert "the kernel has no Landlock" in line
-    assert "--terminal=unsafe" in line
-    assert refusal == "terminal_off"
-
-
-def test_without_either_installed_the_cure_names_both(place: Ground, tmp_path: Path):
-    line, refusal = level(place, env={**os.environ, "PATH": str(tmp_path)})
-    assert "install bubblewrap" in line
-    assert "Linux 6.12" in line
+    assert all(cure in line for cure in ("install bubblewrap", "allow user namespaces", "6.12", "--terminal=unsafe"))
     assert refusal == "terminal_off"
 
 
@@ -134,7 +154,7 @@ def test_a_workspace_in_the_store_is_refused(place: Ground):
 
 @pytest.mark.parametrize("means", MEANS)
 async def test_a_workspace_around_the_store_is_safe(place: Ground, means: str):
-    with nullcontext() if means == "bubblewrap" else bubblewrap_broken():
+    with kept_in_by(means):
         commands = place.commands(roots=(place.base,))
         assert (await commands.isolation()).level == "kernel"
     _, shown = await place.run(
@@ -146,7 +166,7 @@ async def test_a_workspace_around_the_store_is_safe(place: Ground, means: str):
     assert place.secret not in shown
     assert (place.other / "a1-terminal.log").read_text() == place.secret
     made, _ = await place.run(commands, f"touch {place.base}/new")
-    assert made.code == (0 if means == "bubblewrap" else 1)
+    assert made.code == (1 if means == "Landlock alone" else 0)
     commands.close()
 
 
@@ -154,7 +174,7 @@ async def test_a_workspace_around_the_store_is_safe(place: Ground, means: str):
 
 
 async def test_a_command_that_cannot_be_confined_is_not_started(place: Ground):
-    with bubblewrap_broken():
+    with kept_in_by("Landlock alone"):
         commands = place.commands()
         await commands.isolation()
     await place.run(commands, "true")
@@ -172,9 +192,11 @@ async def test_a_command_of_no_session_is_not_started(place: Ground):
     commands.close()
 
 
-async def test_a_bubblewrap_that_breaks_later_means_no_command_not_a_freer_one(place: Ground):
-    commands = place.commands()
-    assert "bubblewrap" in (await commands.isolation()).means
+@pytest.mark.parametrize("means", MEANS[:2])
+async def test_a_view_that_cannot_be_made_later_means_no_command_not_a_freer_one(place: Ground, means: str):
+    with kept_in_by(means):
+        commands = place.commands()
+        assert (await commands.isolation()).means.startswith(means)
     place.own.rename(place.own.with_name("gone"))
     with pytest.raises(BursarError, match="command_not_started"):
         await place.run(commands, "true")
@@ -186,7 +208,7 @@ async def test_a_bubblewrap_that_breaks_later_means_no_command_not_a_freer_one(p
 
 @pytest.mark.parametrize("means", MEANS)
 async def test_temporary_files_are_private_to_a_session_and_go_with_the_server(place: Ground, means: str):
-    with nullcontext() if means == "bubblewrap" else bubblewrap_broken():
+    with kept_in_by(means):
         commands = place.commands()
         await commands.isolation()
     note = f"note-{os.urandom(4).hex()}"
@@ -274,10 +296,10 @@ os.killpg(0, signal.SIGKILL)
 """
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root's control groups are sure to be there")
+@pytest.mark.needs("root")
 @pytest.mark.parametrize("means", MEANS)
 async def test_what_forks_faster_than_it_is_watched_is_held_by_the_kernel(place: Ground, means: str):
-    with nullcontext() if means == "bubblewrap" else bubblewrap_broken():
+    with kept_in_by(means):
         commands = place.commands(Limits(processes=40))
         await commands.isolation()
     (place.work / "forker.py").write_text(_FORKER)
@@ -294,7 +316,7 @@ async def test_what_forks_faster_than_it_is_watched_is_held_by_the_kernel(place:
     assert list(Path("/sys/fs/cgroup").rglob(group)) == []
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root's control groups are sure to be there")
+@pytest.mark.needs("root")
 def test_a_group_that_a_killed_server_left_is_removed_and_one_in_use_is_not():
     made = [tasks.group(5), tasks.group(5)]
     assert None not in made
@@ -400,6 +422,7 @@ async def test_helpers_of_idle_sessions_are_ended_when_there_are_many(place: Gro
 # What runs outside the walls
 
 
+@pytest.mark.needs("bwrap")
 async def test_a_bubblewrap_that_commands_could_have_put_there_is_not_used(
     place: Ground, monkeypatch: pytest.MonkeyPatch
 ):
@@ -409,8 +432,9 @@ async def test_a_bubblewrap_that_commands_could_have_put_there_is_not_used(
     planted.chmod(0o755)
     (place.base / "link").symlink_to(planted.parent)
     monkeypatch.setenv("PATH", f"{planted.parent}:{place.base}/link:{os.environ['PATH']}")
-    commands = place.commands()
-    assert "bubblewrap" in (await commands.isolation()).means
+    with kept_in_by("bubblewrap + Landlock"):
+        commands = place.commands()
+        assert "bubblewrap" in (await commands.isolation()).means
     commands.close()
     assert not (place.base / "escaped").exists()
 
@@ -424,10 +448,10 @@ async def test_where_commands_could_change_the_server_itself_it_is_told(place: G
     assert "outside the roots" in isolation.cure
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="others could not write them anyway")
+@pytest.mark.needs("root")
 @pytest.mark.parametrize("means", MEANS)
 async def test_root_writes_no_file_of_the_kernel_even_where_all_may_be_written(place: Ground, means: str):
-    with bubblewrap_broken() if means == MEANS[1] else nullcontext():
+    with kept_in_by(means):
         commands = place.commands(roots=(Path("/"),))
         await commands.isolation()
     files = "/proc/sys/kernel/core_pattern /sys/kernel/mm/transparent_hugepage/enabled"

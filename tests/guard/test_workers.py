@@ -161,8 +161,23 @@ async def test_only_public_functions_of_the_packages_can_be_named(workers, name)
 
 
 async def test_bulk_content_is_not_an_argument(workers):
-    with pytest.raises(ValueError, match="through a file"):
+    with pytest.raises(BursarError, match="Give shorter ones") as raised:
         await workers.call("hostile.jobs:echo", {"content": "x" * (2 << 20)})
+    assert raised.value.code == "bad_argument"
+
+
+async def test_the_time_that_a_process_takes_to_start_is_not_the_contents(workers):
+    await workers.warm("hostile.jobs:echo")
+    helper = workers._processes._zygote._process
+    helper.send_signal(signal.SIGSTOP)
+    async with anyio.create_task_group() as group:
+
+        async def go_on():
+            await anyio.sleep(2)
+            helper.send_signal(signal.SIGCONT)
+
+        group.start_soon(go_on)
+        assert await workers.call("hostile.jobs:echo", {"a": 1}, deadline_s=1) == {"a": 1}
 
 
 async def test_a_cancelled_call_ends_its_process(workers, told):

@@ -16,7 +16,7 @@ from types import SimpleNamespace
 
 import anyio
 import pytest
-from bursar.artifacts import Store
+from bursar.artifacts import Limits, Store
 from bursar.errors import BursarError
 from bursar.guard.workers import Workers, calls
 from bursar.guard.zygote import seccomp
@@ -48,7 +48,7 @@ async def place(tmp_path, monkeypatch):
     (home / ".ssh").mkdir(parents=True)
     (home / ".ssh" / "id_ed25519").write_text(SECRET)
     monkeypatch.setenv("HOME", str(home))
-    store = Store(tmp_path / "state")
+    store = Store(tmp_path / "state", Limits())
     with closing(store), closing(store.create("local:other")) as theirs, closing(store.create("local:own")) as own:
         other = theirs.directory / "a1.txt"
         other.write_text(SECRET)

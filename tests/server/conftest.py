@@ -1,3 +1,5 @@
+import uuid
+
 import pytest
 from wire import server as running
 
@@ -13,6 +15,12 @@ def folder(tmp_path):
 @pytest.fixture
 def options(tmp_path, folder):
     return ["--root", str(folder), "--data-dir", str(tmp_path / "data")]
+
+
+@pytest.fixture
+def marker():
+    """A word that only the command lines of one test carry."""
+    return f"marker-{uuid.uuid4().hex}"
 
 
 @pytest.fixture

@@ -154,6 +154,7 @@ def test_a_cancellation_of_what_was_answered_changes_nothing(wire):
         wire.send("notifications/cancelled", {"requestId": answered}, notify=True)
 
 
+@pytest.mark.needs("root")
 @pytest.mark.parametrize("tool", ["read_file", "read_artifact"])
 def test_a_cancelled_reading_reads_on_no_longer(client, folder, tool):
     with open(folder / "huge.txt", "wb") as file:
@@ -161,10 +162,10 @@ def test_a_cancelled_reading_reads_on_no_longer(client, folder, tool):
     artifact = json.loads(client.call("read_file", path="huge.txt", bytes="0-9")[0])["artifact"]
     arguments = {"path": "huge.txt"} if tool == "read_file" else {"artifact": artifact}
     client.send("tools/call", {"name": tool, "arguments": arguments | {"lines": "7-9"}})
-    before = bytes_read(client.process.pid)
-    assert wait_until(lambda: bytes_read(client.process.pid) > before + (64 << 20))
+    before = bytes_read(client.server)
+    assert wait_until(lambda: bytes_read(client.server) > before + (64 << 20))
     client.send("notifications/cancelled", {"requestId": client.last_id}, notify=True)
-    assert wait_until(lambda: is_quiet(client.process.pid))
+    assert wait_until(lambda: is_quiet(client.server))
     assert not client.call("read_artifact")[1]
 
 

@@ -1,10 +1,11 @@
 """Whatever a tool does, its caller gets one small reply, and what it captured is kept."""
 
 import json
+from contextlib import closing
 
 import anyio
 import pytest
-from bursar.artifacts import Store
+from bursar.artifacts import Limits, Store
 from bursar.budget import reply, tokens
 from bursar.budget.page import Page, Piece
 from bursar.errors import BursarError
@@ -12,12 +13,15 @@ from bursar.guard.commands import Commands
 from bursar.guard.net import Net
 from bursar.guard.paths import Workspace
 from bursar.guard.workers import Workers
-from bursar.server.callers import LocalCallers
 from bursar.server.config import Settings
 from bursar.server.dispatch import Dispatcher
+from bursar.server.fitter import Fitter
+from bursar.server.sessions import StdioSessions
 from bursar.tools.base import Done, Picture, Reading, Tool, ToolArgs
 
 LINE = "a line of output that is long enough to matter\n"
+
+FITTER = Fitter(Workers(), redacts=False)
 
 
 class NoArgs(ToolArgs):
@@ -45,16 +49,28 @@ def tool(work):
 @pytest.fixture
 def ask(tmp_path):
     """Call a tool through the choke point; returns its answer."""
-    store = Store(tmp_path / "data")
+    store = Store(tmp_path / "data", Limits())
     commands = Commands()
     dispatchers = []
 
     def ask(work, *, patience_s=20.0, arguments=None, times=1):
         if not dispatchers:
-            callers = LocalCallers(store)
+            sessions = StdioSessions(store)
             workspace = Workspace([tmp_path], closed=[store.root])
             settings = Settings(root=(tmp_path,), data_dir=tmp_path, patience_s=patience_s)
-            dispatchers.append(Dispatcher({}, callers, store, workspace, commands, Net(), Workers(), settings))
+            dispatchers.append(
+                Dispatcher(
+                    {},
+                    sessions,
+                    store,
+                    workspace,
+                    commands,
+                    Net(),
+                    Workers(),
+                    settings,
+                    Fitter(Workers(), redacts=False),
+                )
+            )
         dispatcher = dispatchers[0]
         dispatcher.tools = {"made": tool(work)}
 
@@ -240,15 +256,52 @@ def test_reading_the_same_stretch_again_and_again_is_answered_with_advice(ask):
 
 def test_a_picture_that_would_cost_more_than_any_text_is_left_out(ask):
     async def work(call):
-        return Done(picture=Picture("image/png", b"x" * 10_000_000))
+        return Done(picture=Picture("image/png", bytes(8193)))
 
     assert ask(work).picture is None
 
 
+@pytest.mark.parametrize(
+    ("name", "setting", "shown"),
+    [
+        ("claude-code", "auto", True),
+        ("claude-code", "off", False),
+        ("mcp", "auto", False),
+        ("mcp", "on", True),
+        ("google-adk", "auto", False),
+        ("continue-cli-client", "auto", False),
+        ("@cline/core", "auto", False),
+    ],
+)
+def test_pictures_go_to_clients_that_show_them(tmp_path, name, setting, shown):
+    async def work(call):
+        return Done({"shown": call.shows_pictures})
+
+    settings = Settings(root=(tmp_path,), data_dir=tmp_path, thumbnails=setting)
+    store, commands, workers = Store(tmp_path / "data", Limits()), Commands(), Workers()
+    with closing(store), closing(commands):
+        sessions, workspace = StdioSessions(store), Workspace([tmp_path])
+        dispatcher = Dispatcher(
+            {"made": tool(work)}, sessions, store, workspace, commands, Net(), workers, settings, FITTER
+        )
+        answer = anyio.run(dispatcher.answer, "made", {}, dispatcher.client(name))
+    assert json.loads(answer.text)["shown"] is shown
+
+
 def test_calls_in_flight_at_the_same_time_share_a_ceiling(ask, tmp_path):
-    store, commands = Store(tmp_path / "more"), Commands()
+    store, commands = Store(tmp_path / "more", Limits()), Commands()
     settings = Settings(root=(tmp_path,), data_dir=tmp_path)
-    dispatcher = Dispatcher({}, LocalCallers(store), store, Workspace([tmp_path]), commands, Net(), Workers(), settings)
+    dispatcher = Dispatcher(
+        {},
+        StdioSessions(store),
+        store,
+        Workspace([tmp_path]),
+        commands,
+        Net(),
+        Workers(),
+        settings,
+        Fitter(Workers(), redacts=False),
+    )
 
     async def main():
         everyone = anyio.Event()

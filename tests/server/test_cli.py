@@ -82,15 +82,15 @@ def test_an_environment_variable_sets_what_no_option_sets(options, tmp_path):
     assert len(out.encode()) > 1025
 
 
-def test_an_old_session_goes_with_a_later_call(options, tmp_path):
+@pytest.mark.parametrize("command", [("doctor",), ("call", "terminal", "command=echo new"), ("tools",)])
+def test_no_command_but_a_server_removes_an_old_session(options, tmp_path, command):
     assert bursar("call", "terminal", "command=echo old", *options)[0] == 0
     (session,) = [entry for entry in (tmp_path / "data" / "bursar").iterdir() if entry.is_dir()]
-    (session / "lock").write_text("1")
+    (session / "lock").write_text(f"{1:014.3f} {1:014.0f} {1:019d}\n")
     for path in (*session.iterdir(), session):
         os.utime(path, (1, 1))
-    (tmp_path / "data" / "bursar" / ".swept").unlink()
-    assert bursar("call", "terminal", "command=echo new", *options)[0] == 0
-    assert not session.exists()
+    bursar(*command, *options, "--idle-days", "0", "--quota-bytes", "1")
+    assert session.exists()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX shell")

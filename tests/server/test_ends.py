@@ -2,8 +2,9 @@
 
 import os
 import signal
+import sys
 import time
-import uuid
+from pathlib import Path
 
 import pytest
 from wire import Client, module
@@ -28,11 +29,6 @@ def wait_until(condition):
             return True
         time.sleep(0.025)
     return False
-
-
-@pytest.fixture
-def marker():
-    return f"marker-{uuid.uuid4().hex}"
 
 
 @pytest.fixture
@@ -79,4 +75,19 @@ def test_a_client_that_stops_reading_and_leaves_does_not_keep_the_server(options
     time.sleep(1)
     client.process.stdin.close()
     client.process.wait(10)
+    client.process.stdout.close()
+
+
+@pytest.mark.parametrize("end", ["SIGTERM", "end of input"])
+def test_a_thread_that_nothing_ends_does_not_keep_the_server(options, folder, end):
+    client = Client([sys.executable, str(Path(__file__).with_name("stuck.py")), *options])
+    client.handshake()
+    client.send("tools/call", {"name": "read_file", "arguments": {"path": str(folder / "begun")}})
+    assert wait_until((folder / "begun").exists)
+    if end == "SIGTERM":
+        client.process.terminate()
+    else:
+        client.process.stdin.close()
+    assert client.process.wait(30) == 0
+    client.process.stdin.close()
     client.process.stdout.close()

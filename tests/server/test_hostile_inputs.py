@@ -55,8 +55,9 @@ def site():
 def server(place, site):
     """One server for the whole table."""
     options = ["--root", str(place / "workspace"), "--data-dir", str(place / "data"), "--allow-net", site]
-    options += ["--root", "/dev", "--root", "/proc/sys/kernel", "--root", "/sys/kernel/mm", "--patience-s", "6"]
-    options += ["--ignore-robots", "--root", str((place / "elsewhere").resolve())]
+    options += ["--patience-s", "6", "--ignore-robots"]
+    odd = [Path("/dev"), Path("/proc/sys/kernel"), Path("/sys/kernel/mm"), (place / "elsewhere").resolve()]
+    options += [f"--root={root}" for root in odd if root.is_dir()]
     with (place / "err").open("wb") as errors:
         client = Client(module(*options), stderr=errors)
         client.handshake()
@@ -64,7 +65,7 @@ def server(place, site):
         client.close()
     log = (place / "err").read_text()
     assert SESSION not in log
-    assert all(json.loads(line) for line in log.splitlines())
+    assert [line for line in log.splitlines() if not line.startswith("{")] == []
 
 
 @pytest.fixture(autouse=True)

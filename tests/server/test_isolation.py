@@ -77,13 +77,15 @@ def test_a_terminal_that_is_off_is_not_offered(told):
 
 def test_what_is_told_stays_short():
     for level in ("kernel", "off", "unsafe"):
-        isolation = Isolation(level, "bubblewrap + Landlock 7 + seccomp")
+        isolation = Isolation(level, "namespaces + Landlock 7 + seccomp", own_view=True)
         assert tokens.count(instructions(isolation, ["terminal"], network=False)) <= 150
     assert instructions(None, ["terminal"]) == INSTRUCTIONS
 
 
 def test_a_model_is_told_where_it_may_write_and_that_there_is_no_network():
-    told = instructions(Isolation("kernel", "bubblewrap + Landlock 7 + seccomp"), ["terminal"], network=False)
+    told = instructions(
+        Isolation("kernel", "namespaces + Landlock 7 + seccomp", own_view=True), ["terminal"], network=False
+    )
     assert told.endswith("they write only in the roots and in a private $TMPDIR, which is /tmp, and have no network.")
     told = instructions(Isolation("kernel", "Landlock 7 + seccomp"), ["terminal"])
     assert told.endswith("they write only in the roots and in a private $TMPDIR.")

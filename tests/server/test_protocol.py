@@ -138,6 +138,7 @@ def test_a_data_directory_that_cannot_be_written_is_an_error_and_not_the_end(tmp
     client.close()
 
 
+@pytest.mark.needs("root")
 def test_references_into_many_sessions_do_not_pile_up(options, folder, tmp_path):
     (folder / "note.txt").write_text("hello\n")
     references = []
@@ -148,10 +149,10 @@ def test_references_into_many_sessions_do_not_pile_up(options, folder, tmp_path)
     client.handshake()
     for reference in references[:4]:
         assert not client.call("read_artifact", artifact=reference)[1]
-    before = len(os.listdir(f"/proc/{client.process.pid}/fd"))
+    before = len(os.listdir(f"/proc/{client.server}/fd"))
     for reference in references:
         assert json.loads(client.call("read_artifact", artifact=reference)[0])["preview"] == "hello\n"
-    assert len(os.listdir(f"/proc/{client.process.pid}/fd")) <= before + 4
+    assert len(os.listdir(f"/proc/{client.server}/fd")) <= before + 4
     client.close()
 
 

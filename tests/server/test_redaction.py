@@ -94,3 +94,32 @@ def test_without_it_nothing_is_touched(options, files):
         text, _, _ = client.call("read_file", path="small.txt")
     assert json.loads(text)["preview"] == f"token {TOKEN}\nkey {KEY}\n"
     assert "redacted" not in json.loads(text)
+
+
+def test_a_search_finds_nothing_of_what_is_blanked_in_whichever_way_it_is_made(client, files):
+    artifact = ask(client, "read_file", path="app.log")["artifact"]
+    at = (files / "app.log").read_text().index(TOKEN)
+    for pattern in ("ghp_", "ghp_a", "login with ghp", TOKEN[:8]):
+        for more in ({}, {"bytes": f"{at - 30}-{at + 60}"}, {"lines": "19999-20003"}):
+            text, _, _ = client.call("read_artifact", artifact=artifact, grep=pattern, **more)
+            assert json.loads(text)["matches"] == 0
+        assert ask(client, "read_artifact", artifact=artifact, grep="login with .redacted")["matches"] == 1
+
+
+def test_the_name_of_a_file_that_is_a_credential_is_shown_and_stored_without_it(client, files, tmp_path):
+    (files / f"{TOKEN}.txt").write_text("content\n")
+    ask(client, "read_file", path=f"{TOKEN}.txt")
+    ask(client, "read_artifact")
+    named = [name for name in (tmp_path / "data").rglob("a*") if TOKEN in name.name]
+    assert bool(named) == (client.redact == "shown")
+
+
+def test_a_log_with_a_nul_is_stored_without_its_credentials_and_a_picture_as_it_is(client, files, tmp_path):
+    log, picture = b"\0 " + TOKEN.encode() + b"\n", b"\x89PNG\r\n\x1a\n\0\0 " + TOKEN.encode()
+    (files / "nul.log").write_bytes(log)
+    (files / "x.png").write_bytes(picture)
+    for name in ("nul.log", "x.png"):
+        ask(client, "read_file", path=name)
+    kept = {path.name.partition("-")[2]: path.read_bytes() for path in (tmp_path / "data").rglob("a*-*")}
+    assert kept["x.png"] == picture
+    assert (kept["nul.log"] == log) == (client.redact == "shown")

@@ -2,7 +2,7 @@
 
 import pytest
 from bursar.budget import tokens
-from bursar.budget.form import dumps
+from bursar.budget.json_size import dumps
 from bursar.server.instructions import INSTRUCTIONS
 from bursar.server.schema import described
 from bursar.tools import tools

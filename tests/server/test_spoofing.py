@@ -7,7 +7,7 @@ from pathlib import Path
 
 import anyio
 import pytest
-from bursar.artifacts import Store
+from bursar.artifacts import Limits, Store
 from bursar.budget.page import Page, Piece
 from bursar.errors import BursarError
 from bursar.guard.commands import Commands
@@ -15,9 +15,10 @@ from bursar.guard.net import Net
 from bursar.guard.paths import Workspace
 from bursar.guard.workers import Workers
 from bursar.server import log
-from bursar.server.callers import LocalCallers
 from bursar.server.config import Settings
 from bursar.server.dispatch import Dispatcher
+from bursar.server.fitter import Fitter
+from bursar.server.sessions import StdioSessions
 from bursar.tools import tools
 from bursar.tools.base import Done, Reading, Tool, ToolArgs
 from hypothesis import HealthCheck, given, settings
@@ -67,18 +68,19 @@ def house(tmp_path_factory):
     base = tmp_path_factory.mktemp("spoofing")
     folder = base / "workspace"
     folder.mkdir()
-    store, commands = Store(base / "data"), Commands()
+    store, commands = Store(base / "data", Limits()), Commands()
     made = Made()
     yield (
         Dispatcher(
             {"made": made} | {tool.name: tool for tool in tools()},
-            LocalCallers(store),
+            StdioSessions(store),
             store,
             Workspace([folder], closed=[store.root]),
             commands,
             Net(),
             Workers(),
             Settings(root=(folder,), data_dir=base),
+            Fitter(Workers(), redacts=False),
         ),
         made,
         folder,
@@ -123,7 +125,7 @@ def test_a_content_is_nowhere_but_in_its_preview(house, content, times, name):
     visible(own)
     if "incomplete" in own:
         assert re.fullmatch(r"[^;]+; see more: read_artifact\(artifact=\"ses_\w{22}/a\d+\".*\)", own["incomplete"])
-    assert own["artifact"].startswith(house[0].callers.session({}, house[0].client("test")).handle)
+    assert own["artifact"].startswith(house[0].sessions.resolve({}, house[0].client("test")).handle)
 
 
 @often

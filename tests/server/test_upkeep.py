@@ -1,17 +1,16 @@
 """What is done while nobody waits ends no server."""
 
-import os
 from types import SimpleNamespace
 
 import anyio
 import pytest
-from bursar.artifacts import Store
+from bursar.artifacts import Limits, Store
 from bursar.server.upkeep import keep_up, sweep_if_due
 
 
 @pytest.fixture
 def store(tmp_path):
-    store = Store(tmp_path / "bursar")
+    store = Store(tmp_path / "bursar", Limits())
     store.create("local:test").close()
     yield store
     store.close()
@@ -30,7 +29,9 @@ def test_a_fault_in_it_is_logged_and_the_rest_goes_on(store, capfd):
         with anyio.move_on_after(4):
             commands = SimpleNamespace(warm=broken, tidy=lambda: None)
             workers = SimpleNamespace(warm=unreachable)
-            await keep_up(SimpleNamespace(commands=commands, workers=workers, store=store), listed)
+            sessions = SimpleNamespace(let_go=lambda: None)
+            dispatcher = SimpleNamespace(commands=commands, workers=workers, sessions=sessions, store=store)
+            await keep_up(dispatcher, listed)
 
     anyio.run(main)
     told = capfd.readouterr().err
@@ -39,13 +40,19 @@ def test_a_fault_in_it_is_logged_and_the_rest_goes_on(store, capfd):
     assert (store.root / ".swept").exists()
 
 
+def test_a_store_that_is_never_swept_says_so_and_what_to_do(store, monkeypatch, capfd):
+    monkeypatch.setattr("bursar.artifacts.grounds._kind", lambda path: 0x6969)  # NFS
+    sweep_if_due(store)
+    assert '"event":"never_swept"' in (told := capfd.readouterr().err)
+    assert "--data-dir" in told
+
+
 def test_no_more_than_one_sweep_an_hour_is_made(store):
     sweep_if_due(store)
     marker = store.root / ".swept"
-    os.utime(marker, (marker.stat().st_atime, marker.stat().st_mtime - 60))
-    before = marker.stat().st_mtime
+    before = marker.read_text()
     sweep_if_due(store)
-    assert marker.stat().st_mtime == before
-    os.utime(marker, (before, before - 7200))
+    assert marker.read_text() == before
+    marker.write_text(f"{float(before.split()[0]) - 7200:014.3f} 0 0\n")
     sweep_if_due(store)
-    assert marker.stat().st_mtime > before
+    assert float(marker.read_text().split()[0]) >= float(before.split()[0])

@@ -3,7 +3,6 @@
 import ctypes
 import itertools
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -18,10 +17,10 @@ from bursar.artifacts import Artifact
 from bursar.budget.cut import Allowance
 from bursar.errors import BursarError
 from bursar.guard.paths import Workspace
-from bursar.tools import _walk
-from bursar.tools._ignore import Rules
+from bursar.tools import walk as walking
 from bursar.tools.base import Done
 from bursar.tools.directory_tree import DirectoryTree
+from bursar.tools.ignore import Rules
 from tool_place import Place
 
 posix = pytest.mark.skipif(os.name == "nt", reason="POSIX file system")
@@ -126,16 +125,16 @@ def test_ignored_entries_are_counted_once_however_often_the_count_is_taken_up_ag
     place.write(".gitignore", "*.log\n")
     for number in range(6):
         place.write(f"d{number}/a.log")
-    met = _walk.Walk._count_below
+    met = walking.Walk._count_below
     slow = {"d0/", "d1/"}
 
-    def at_second_go(self: _walk.Walk, at: _walk.OpenedDirectory, node: _walk.Node, until: float) -> None:
+    def at_second_go(self: walking.Walk, at: walking.OpenedDirectory, node: walking.Node, until: float) -> None:
         met(self, at, node, until)
         if node.path in slow:
             slow.remove(node.path)
-            raise _walk._TimeUpError
+            raise walking._TimeUpError
 
-    monkeypatch.setattr(_walk.Walk, "_count_below", at_second_go)
+    monkeypatch.setattr(walking.Walk, "_count_below", at_second_go)
     done, artifact = place.done(DirectoryTree())
     assert str(done.facts["ignored"]).startswith("6 entries")
     assert artifact.read(0, 1 << 16).decode().count("1 ignored below") == 6
@@ -254,8 +253,7 @@ def test_an_ignored_directory_that_is_asked_for_is_shown(place: Place):
     assert "node_modules/pkg/" in names(listing(place, path="node_modules"))
 
 
-@pytest.mark.skipif(shutil.which("git") is None, reason="git is the judge here")
-def test_git_hides_the_same_files(place: Place):
+def test_what_git_ignores_is_hidden_and_nothing_else(place: Place):
     rules = [
         "*.o",
         "!keep.o",
@@ -274,21 +272,15 @@ def test_git_hides_the_same_files(place: Place):
     ]
     place.write(".gitignore", "\n".join(rules))
     place.write("a/.gitignore", "!*.o\n/n\n")
-    files = [
-        "k.o", "keep.o", "top", "b/top", "dir/f", "b/dir/f", "a/dir/f", "a/z", "a/b/z", "a/b/c/z", "foo/bar/f",
-        "q/foo/bar",
-        "doc/a.txt",
-        "doc/s/a.txt", "#x", "sp ace", "a.c", "d.c", "xzy", "xy", "e~", "a/k.o", "a/n", "a/b/n", "é.o",
+    hidden = [  # by git 2.39
+        "k.o", "top", "dir/f", "a/dir/f", "a/z", "a/b/z", "a/b/c/z", "foo/bar/f", "q/foo/bar",
+        "doc/a.txt", "#x", "sp ace", "a.c", "xzy", "e~", "a/n", "é.o",
     ]  # fmt: skip
-    for name in files:
+    shown = ["keep.o", "b/top", "b/dir/f", "doc/s/a.txt", "d.c", "xy", "a/k.o", "a/b/n"]
+    for name in (*hidden, *shown):
         place.write(name, b"1")
-    subprocess.run(["git", "init", "-q"], cwd=place.root, check=True)
-    told = subprocess.run(
-        ["git", "-c", "core.excludesFile=/dev/null", "ls-files", "-z", "--others", "--exclude-standard"],
-        cwd=place.root, check=True, capture_output=True,
-    ).stdout.decode()  # fmt: skip
-    shown = {name for name in names(listing(place, depth=3)) if not name.endswith("/")}
-    assert shown == {name for name in told.split("\0") if name and name.count("/") < 3}
+    seen = {name for name in names(listing(place, depth=3)) if not name.endswith("/")}
+    assert seen == {*shown, ".gitignore", "a/.gitignore"}
 
 
 @pytest.mark.parametrize(
@@ -336,8 +328,8 @@ def _listing_as_nobody(root: Path, depth: int) -> str:
                 os.setgid(65534)
                 os.setuid(65534)
             with Workspace([root]).directory(".") as top:
-                node = _walk.Node("w", "", (), Rules())
-                walk = _walk.Walk(top, node, depth=depth, beat=lambda seen: None, list_s=5)
+                node = walking.Node("w", "", (), Rules())
+                walk = walking.Walk(top, node, depth=depth, beat=lambda seen: None, list_s=5)
                 walk.run()
                 os.write(writing, "".join(walk.listing()).encode())
         finally:
@@ -383,7 +375,7 @@ def test_a_file_is_no_directory_and_a_missing_one_is_told(place: Place):
 
 
 def test_counting_stops_in_time_and_says_so(place: Place, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(_walk, "COUNT_S", 0.0)
+    monkeypatch.setattr(walking, "COUNT_S", 0.0)
     for number in range(20):
         place.write(f"a/d{number}/e/f", b"x")
     done, artifact = place.done(DirectoryTree())
@@ -394,20 +386,20 @@ def test_counting_stops_in_time_and_says_so(place: Place, monkeypatch: pytest.Mo
 
 
 def test_a_big_directory_does_not_keep_small_ones_from_being_counted(place: Place, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(_walk, "COUNT_S", 0.4)
+    monkeypatch.setattr(walking, "COUNT_S", 0.4)
     for number in range(3):
         place.write(f"z{number}/x/f", b"12345")
     place.write("a/d/f")
-    enter = _walk.OpenedDirectory.enter
+    enter = walking.OpenedDirectory.enter
 
-    def slow_in_a(self: _walk.OpenedDirectory, name: str) -> _walk.OpenedDirectory:
+    def slow_in_a(self: walking.OpenedDirectory, name: str) -> walking.OpenedDirectory:
         if name == "d":
             time.sleep(0.15)
             for number in range(3):
                 (self.path / f"d{number}").mkdir(exist_ok=True)
         return enter(self, name)
 
-    monkeypatch.setattr(_walk.OpenedDirectory, "enter", slow_in_a)
+    monkeypatch.setattr(walking.OpenedDirectory, "enter", slow_in_a)
     text = listing(place)
     for number in range(3):
         assert f"     5  z{number}/  (1 file, 1 dir, 5)" in text
@@ -451,7 +443,7 @@ def test_a_very_deep_tree_is_counted_to_a_fixed_level_and_says_so(place: Place):
         here = below
     os.close(here)
     text = listing(place)
-    assert f"counted {_walk.DEEPEST} levels down" in text
+    assert f"counted {walking.DEEPEST} levels down" in text
     assert "≥" in text
     subprocess.run(["rm", "-rf", str(place.root / "d")], check=True)
 
@@ -470,14 +462,14 @@ def test_a_cancelled_walk_ends_its_thread(place: Place, monkeypatch: pytest.Monk
     for number in range(200):
         place.write(f"d{number}/e/f")
     entered: list[str] = []
-    enter = _walk.OpenedDirectory.enter
+    enter = walking.OpenedDirectory.enter
 
-    def counted(self: _walk.OpenedDirectory, name: str) -> _walk.OpenedDirectory:
+    def counted(self: walking.OpenedDirectory, name: str) -> walking.OpenedDirectory:
         entered.append(name)
         time.sleep(0.002)
         return enter(self, name)
 
-    monkeypatch.setattr(_walk.OpenedDirectory, "enter", counted)
+    monkeypatch.setattr(walking.OpenedDirectory, "enter", counted)
 
     async def cancelled() -> int:
         async with anyio.create_task_group() as group:
@@ -508,10 +500,10 @@ def test_the_artifact_is_what_the_reply_points_to(place: Place):
     assert artifact.path.endswith("tree.txt")
 
 
-def walked(place: Place, beat: Callable[[float], None], depth: int = 1) -> _walk.Walk:
+def walked(place: Place, beat: Callable[[float], None], depth: int = 1) -> walking.Walk:
     """A walk that has run."""
     with Workspace([place.root]).directory(".") as top:
-        walk = _walk.Walk(top, _walk.Node("w", "", (), Rules()), depth=depth, beat=beat, list_s=5)
+        walk = walking.Walk(top, walking.Node("w", "", (), Rules()), depth=depth, beat=beat, list_s=5)
         walk.run()
     return walk
 
@@ -522,16 +514,16 @@ def test_what_is_counted_twice_is_not_hidden_twice(place: Place, monkeypatch: py
         place.write(f"d{number % 4}/e/f{number}.o")
         place.write(f"d{number % 4}/e/f{number}.c")
     place.write("top.o")
-    count, counted = _walk.Walk._count, set[str]()
+    count, counted = walking.Walk._count, set[str]()
 
-    def unfinished_at_first(self: _walk.Walk, node: _walk.Node, until: float) -> bool:
+    def unfinished_at_first(self: walking.Walk, node: walking.Node, until: float) -> bool:
         is_done = count(self, node, until)
         if node.path in counted:
             return is_done
         counted.add(node.path)
         return False
 
-    monkeypatch.setattr(_walk.Walk, "_count", unfinished_at_first)
+    monkeypatch.setattr(walking.Walk, "_count", unfinished_at_first)
     walk = walked(place, lambda seen: None)
     assert len(counted) == 4
     assert walk.ignored == 41
@@ -555,7 +547,7 @@ def test_a_directory_of_many_entries_is_met_a_few_at_a_time(place: Place):
 
 
 def test_counting_stops_in_the_middle_of_a_directory(place: Place, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(_walk, "COUNT_S", 0.0)
+    monkeypatch.setattr(walking, "COUNT_S", 0.0)
     for number in range(1000):
         place.write(f"flat/{number}.c")
     done, artifact = place.done(DirectoryTree())
@@ -564,7 +556,7 @@ def test_counting_stops_in_the_middle_of_a_directory(place: Place, monkeypatch: 
 
 
 def test_a_listing_that_would_be_too_long_stops_and_says_so(place: Place, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(_walk, "LISTED_MAX", 100)
+    monkeypatch.setattr(walking, "LISTED_MAX", 100)
     for number in range(200):
         place.write(f"{number}.c")
     done, artifact = place.done(DirectoryTree())

@@ -4,6 +4,7 @@
 
 import asyncio
 import io
+import random
 import struct
 import zlib
 from pathlib import Path
@@ -14,12 +15,13 @@ import pytest
 from bursar.artifacts import Limits as StoreLimits
 from bursar.artifacts import Store
 from bursar.budget import tokens
+from bursar.budget.ceilings import PICTURE_BYTES
 from bursar.budget.reply import dumps, facts
+from bursar.content.picture_kinds import sniff
 from bursar.guard.net import Limits
 from bursar.guard.workers import Workers
 from bursar.tools.base import Call
 from bursar.tools.download_image import DownloadImage, DownloadImageArgs
-from bursar.tools.picture_kinds import sniff
 from hypothesis import given
 from hypothesis import strategies as st
 from loopback import Asked, net_for, page, redirect, site, then_close, without_end
@@ -109,6 +111,8 @@ async def unheard(done, total=None, message=""):
 
 async def download(session, workers, there, path="/picture.png", **options):
     net = net_for(there, limits=options.pop("limits", Limits(connect_s=1, between_s=2, total_s=5)))
+    patience_s = options.pop("patience_s", 60)
+    shows_pictures = options.pop("shows_pictures", True)
     arguments = DownloadImageArgs(url=there.url(path), **options)
     tool = DownloadImage()
     call = Call(
@@ -118,9 +122,10 @@ async def download(session, workers, there, path="/picture.png", **options):
         workspace=None,
         commands=None,
         progress=unheard,
-        patience_s=60,
+        patience_s=patience_s,
         net=net,
         workers=workers,
+        shows_pictures=shows_pictures,
     )
     done = await tool.run(arguments, call)
     told = SimpleNamespace(**done.facts, all=dict(done.facts), done=done)
@@ -200,8 +205,8 @@ BAD = {
     "HTML named .png": (page(HTML, Content_Type="image/png"), "not_an_image", "a web page"),
     "JSON": (page(b'{"error": "no"}'), "not_an_image", "JSON"),
     "text": (page(b"not found, sorry"), "not_an_image", "plain text"),
-    "PDF": (page(b"%PDF-1.7\n" + bytes(99)), "not_an_image", "a PDF"),
-    "PostScript": (page(b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n"), "not_an_image", "postscript"),
+    "PDF": (page(b"%PDF-1.7\n" + bytes(99)), "not_an_image", "PDF document"),
+    "PostScript": (page(b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n"), "not_an_image", "PostScript document"),
     "nothing": (page(b"", Content_Type="image/png"), "empty", "no content"),
     "half a PNG": (page(half("PNG")), "truncated", "cut short"),
     "half a JPEG": (page(half("JPEG")), "truncated", "cut short"),
@@ -235,6 +240,13 @@ async def test_what_is_no_good_image_is_explained_and_not_left_as_one(session, w
         assert told.http_status == int(name[:3])
     if name in CAPTURED:
         assert session.open(told.artifact).read(0, 99_999) == CAPTURED[name]
+
+
+async def test_when_the_patience_of_the_client_ends_a_download_the_advice_is_to_wait_longer(session, workers):
+    async with site({"/picture.png": BAD["slow"][0]}) as there:
+        told = await download(session, workers, there, patience_s=1.5)
+    assert (told.status, told.code) == ("failed", "too_slow")
+    assert "--patience-s above 1.5" in told.fix
 
 
 async def test_a_redirect_is_followed(session, workers):
@@ -302,6 +314,7 @@ async def test_an_animation_that_cannot_be_stripped_says_so(session, workers):
 async def test_a_thumbnail_is_small_and_comes_only_when_asked_for(session, workers, mode, kind):
     image = picture(mode, (1600, 900))
     if mode == "RGBA":
+        image.paste("teal", (0, 0, *image.size))
         image.putalpha(Image.linear_gradient("L").resize(image.size))
     image.save(file := io.BytesIO(), "PNG")
     async with site({"/picture.png": page(file.getvalue())}) as there:
@@ -310,8 +323,32 @@ async def test_a_thumbnail_is_small_and_comes_only_when_asked_for(session, worke
     assert without.done.picture is None
     assert told.done.picture.media_type == kind
     with Image.open(io.BytesIO(told.done.picture.data)) as small:
-        assert small.size == (512, 288)
+        assert small.size == (320, 180)
         assert (small.mode == "RGBA") == (mode == "RGBA")
+
+
+@pytest.mark.parametrize("mode", ["RGB", "RGBA", "L"])
+async def test_a_thumbnail_is_as_small_as_a_reply_whatever_the_picture_shows(session, workers, mode):
+    noise = Image.frombytes(mode, (640, 640), random.Random(1).randbytes(640 * 640 * len(mode)))
+    noise.save(file := io.BytesIO(), "PNG")
+    async with site({"/picture.png": page(file.getvalue())}) as there:
+        told = await download(session, workers, there, thumbnail=True)
+    data = told.done.picture.data
+    assert len(data) <= PICTURE_BYTES
+    with Image.open(io.BytesIO(data)) as small:
+        assert max(small.size) >= 128
+
+
+async def test_a_client_that_prints_pictures_is_told_why_it_gets_none(session, workers):
+    async with site({"/picture.png": page(encoded("PNG"))}) as there:
+        first = await download(session, workers, there, thumbnail=True, shows_pictures=False)
+        again = await download(session, workers, there, thumbnail=True, shows_pictures=False)
+        unasked = await download(session, workers, there, shows_pictures=False)
+    for told in (first, again):
+        assert told.done.picture is None
+        assert "--thumbnails on" in told.thumbnail
+        assert Path(told.target_path).is_file()
+    assert "thumbnail" not in unasked.all
 
 
 async def test_an_image_is_fetched_once(session, workers):
@@ -380,7 +417,9 @@ def test_any_beginning_is_some_kind(head):
         (b"\xff\xfe\x00\x01", "binary"),
         (b"", "empty"),
         (b"\x00\x00\x00\x20ftypavif", "AVIF"),
-        (b"\x00\x00\x00\x20ftypisom", "video"),
+        (b"\x00\x00\x00\x20ftypisom", "MP4 video or audio"),
+        (b"\xff\x0a\xfa\x7f", "JPEG XL image"),
+        (b"PK\x03\x04", "ZIP archive"),
     ],
 )
 def test_kinds_are_guessed_from_the_beginning(head, kind):

@@ -11,6 +11,7 @@ from bursar.errors import BursarError
 from bursar.server.schema import described
 from bursar.tools.base import Reading
 from bursar.tools.read_artifact import ReadArtifact
+from bursar.tools.running import still_running
 from tool_place import Place
 
 TOOL = ReadArtifact()
@@ -119,14 +120,12 @@ def test_an_empty_session_lists_nothing(place):
     [
         ({"artifact": "a1", "lines": "1", "bytes": "1"}, "bad_argument"),
         ({"artifact": "a1", "lines": "1", "tail": 1}, "bad_argument"),
-        ({"artifact": "a1", "tail": 0}, "bad_argument"),
         ({"artifact": "a1", "tail": -5}, "bad_argument"),
         ({"grep": "x"}, "bad_argument"),
         ({"bytes": "1-2"}, "bad_argument"),
         ({"artifact": "a1", "lines": "x"}, "bad_range"),
         ({"artifact": "a1", "lines": "99999"}, "beyond_the_end"),
         ({"artifact": "a1", "grep": "("}, "bad_pattern"),
-        ({"artifact": "a1", "grep": ""}, "bad_pattern"),
         ({"artifact": "a9"}, "unknown_artifact"),
         ({"artifact": "../a1"}, "unknown_artifact"),
         ({"artifact": "\0"}, "unknown_artifact"),
@@ -160,15 +159,46 @@ def test_a_running_one_shows_its_end_and_its_state(place):
     assert (ended.facts["state"], ended.facts["exit_code"]) == ("partial", 1)
 
 
-def test_waiting_ends_with_new_output(place):
-    writer = place.session.writer(tool="terminal", did="$ serve")
+def test_waiting_gathers_lines_until_the_command_ends(place):
+    writer = place.session.writer(tool="terminal", did="$ count")
     shared = writer.descriptor()
-    os.write(shared, b"before\n")
-    later = threading.Timer(0.2, os.write, (shared, b"after\n"))
-    later.start()
-    assert text(read(place, artifact="a1", wait_s=20)) == "before\nafter\n"
-    later.join()
-    writer.commit()
+
+    def work():
+        for number in range(20):
+            time.sleep(0.03)
+            os.write(shared, b"line %d\n" % number)
+        writer.commit(facts={"exit_code": 0})
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    reading = read(place, artifact="a1", wait_s=20)
+    worker.join()
+    assert text(reading) == "".join(f"line {number}\n" for number in range(20))
+    assert reading.facts["exit_code"] == 0
+
+
+def test_waiting_for_the_rest_gathers_it_until_the_command_ends(place):
+    writer = place.session.writer(tool="terminal", did="$ count")
+    shared = writer.descriptor()
+    os.write(shared, b"line 0\n")
+
+    def work():
+        for number in range(1, 9):
+            time.sleep(0.03)
+            os.write(shared, b"line %d\n" % number)
+        writer.commit(facts={"exit_code": 0})
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    reading = read(place, artifact="a1", lines="2-", wait_s=20)
+    worker.join()
+    assert text(reading) == "".join(f"line {number}\n" for number in range(1, 9))
+    assert "state" not in reading.facts
+
+
+def test_the_calls_that_are_advised_to_wait_differ_as_time_goes_on():
+    advice = {str(still_running(took_s)["note"]) for took_s in (4.0, 8.1, 12.2, 54.0)}
+    assert len(advice) == 4
 
 
 def test_waiting_ends_with_the_command(place):
@@ -195,7 +225,7 @@ def test_waiting_with_a_pattern_ends_with_a_match(place):
     worker.start()
     reading = read(place, artifact="a1", grep="ready", wait_s=20)
     worker.join()
-    assert reading.facts == {"state": "running", "matches": 1}
+    assert (reading.facts["state"], reading.facts["matches"]) == ("running", 1)
     writer.commit()
 
 
@@ -289,7 +319,7 @@ def test_a_range_that_does_not_come_is_no_error_for_who_waits(place):
     os.write(writer.descriptor(), b"line 1\n")
     reading = read(place, artifact="a1", lines="9999-", wait_s=0.1)
     assert (text(reading), reading.facts["state"]) == ("", "running")
-    assert reading.facts["note"] == "line 9,999 is beyond the end: there is 1 line"
+    assert reading.facts["beyond"] == "line 9,999 is beyond the end: there is 1 line"
     error = refused(place, artifact="a1", lines="9999-")
     assert error.code == "beyond_the_end"
     assert "wait_s" in error.fix
@@ -306,12 +336,12 @@ def test_who_waits_again_is_shown_only_what_is_new(place):
     os.write(shared, b"first\n")
     assert text(read(place, artifact="a1", wait_s=0.05)) == "first\n"
     os.write(shared, b"second\n")
-    news = read(place, artifact="a1", wait_s=20)
-    assert (text(news), news.facts) == ("second\n", {"state": "running", "bytes": "6-12 of 13"})
+    news = read(place, artifact="a1", wait_s=0.05)
+    assert (text(news), news.facts["state"], news.facts["bytes"]) == ("second\n", "running", "6-12 of 13")
     assert read(place, artifact="a1", wait_s=0.05).facts["bytes"] == "none new of 13"
     assert text(read(place, artifact="a1")) == "first\nsecond\n"
     os.write(shared, b"x" * 20_000 + b"\nlast\n")
-    assert text(read(place, artifact="a1", wait_s=20)).endswith("xxx\nlast\n")
+    assert text(read(place, artifact="a1", wait_s=0.05)).endswith("xxx\nlast\n")
     os.write(shared, b"bye\n")
     writer.commit(facts={"exit_code": 3})
     ended = read(place, artifact="a1", wait_s=20)

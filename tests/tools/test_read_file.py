@@ -196,10 +196,8 @@ def test_an_artifact_of_another_session_does_not_exist(place: Place):
 @linux
 def test_a_file_that_tells_no_size_is_read_to_its_end(place: Place):
     place.root = Path("/sys/kernel")
-    if not Path("/sys/kernel/mm/transparent_hugepage/enabled").is_file():
-        pytest.skip("no such file here")
-    _, artifact = place.done(ReadFile(), path="mm/transparent_hugepage/enabled")
-    assert b"never" in artifact.read(0, 1000)
+    _, artifact = place.done(ReadFile(), path="uevent_seqnum")
+    assert artifact.read(0, 1000).strip().isdigit()
 
 
 def test_what_cannot_be_read_leaves_nothing_behind(place: Place):

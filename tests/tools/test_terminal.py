@@ -4,8 +4,11 @@
 # These tests own their event loop: nothing else waits for it.
 
 import base64
+import errno
+import gc
 import os
 import secrets
+import shutil
 import signal
 import sys
 from collections.abc import Iterator
@@ -306,6 +309,15 @@ async def test_a_command_that_outlasts_the_client_goes_on_as_a_live_artifact(ben
     assert bench.calls[0].writers == []
 
 
+async def test_a_command_that_its_client_left_is_stopped_when_its_time_is_over(bench: Bench, sleep: str):
+    reference = live(await bench(f"echo x; {sleep}", patience_s=0.1))
+    await bench.until(reference, b"x")
+    await bench.terminal.see_out(0.5)
+    assert alive(sleep) == []
+    artifact = bench.session.open(reference)
+    assert (artifact.state, content(artifact), artifact.facts["ended"]) == ("whole", b"x\n", "stopped")
+
+
 async def test_an_outlasting_command_still_has_its_timeout(bench: Bench, sleep: str):
     reference = live(await bench(f"echo x; {sleep}", patience_s=0.1, timeout_s=0.5))
     assert (await bench.ended(reference)).facts["ended"] == "timeout"
@@ -348,7 +360,7 @@ async def test_first_input_goes_to_a_background_command_that_then_waits_for_more
 async def test_the_end_of_a_running_command_can_be_waited_for(bench: Bench):
     reference = live(await bench("read line; echo bye; exit 6", background=True))
     waiting = await bench(artifact=reference, timeout_s=0.1)
-    assert (waiting.facts, shown(waiting)) == ({"state": "running", "isolation": "unsafe"}, "")
+    assert (waiting.facts["state"], shown(waiting)) == ("running", "")
 
     async def answer() -> None:
         await anyio.sleep(0.2)
@@ -470,12 +482,65 @@ async def test_a_command_that_kills_its_keeper_was_lost_and_not_just_not_started
         assert "See what it did before" in str(done.facts["fix"])
 
 
-async def test_a_command_that_deletes_its_session_is_told_like_any_other(bench: Bench):
+async def test_a_command_that_deletes_its_session_ends_with_it(bench: Bench):
     await bench("echo one")
-    done = await bench(f"echo before; rm -rf {bench.session.directory}; echo after; exit 4")
-    assert done.facts["exit_code"] == 4
-    assert content(done.output) == b"before\nafter\n"
-    assert content((await bench("echo next")).output) == b"next\n"
+    for command in (f"echo before; rm -rf {bench.session.directory}; echo after", "echo next"):
+        with pytest.raises(BursarError, match="unknown_session"):
+            await bench(command)
+    assert not bench.session.directory.exists()
+
+
+@pytest.mark.parametrize("given", [{"background": True}, {"patience_s": 0.2}])
+async def test_a_running_command_whose_session_another_process_deletes_ends_with_all_it_started(
+    bench: Bench, sleep: str, given: dict, caplog: pytest.LogCaptureFixture
+):
+    live(await bench(f"{sleep} & {sleep}", **given))
+    shutil.rmtree(bench.session.directory)
+    with anyio.fail_after(20):
+        while alive(sleep) or bench.terminal.is_running:
+            await anyio.sleep(0.05)
+    gc.collect()  # a failure that nobody took would be told now
+    assert caplog.records == []
+
+
+async def test_a_call_whose_session_another_process_deletes_ends_with_its_command(bench: Bench, sleep: str):
+    async def delete() -> None:
+        while not alive(sleep):
+            await anyio.sleep(0.01)
+        shutil.rmtree(bench.session.directory)
+
+    with anyio.move_on_after(20) as scope:
+        async with anyio.create_task_group() as group:
+            group.start_soon(delete)
+            with pytest.raises(BursarError, match="unknown_session"):
+                await bench(f"{sleep} & {sleep}")
+    assert not scope.cancel_called
+    assert alive(sleep) == []
+
+
+async def test_output_that_cannot_be_kept_and_that_nobody_waits_for_is_told_in_the_log(
+    bench: Bench, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+):
+    reference = live(await bench("read line; echo $line", background=True))
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(bench.session.ledger, "amend", full)
+    monkeypatch.setattr(Writer, "_give_back", lambda _: False)
+    bench.terminal._running.find(bench.session.open(reference)).command.close_stdin()
+    with anyio.fail_after(20):
+        while bench.terminal.is_running:
+            await anyio.sleep(0.01)
+    gc.collect()
+    assert [record.getMessage() for record in caplog.records] == ["the output of a command could not be made final"]
+
+
+async def test_another_process_stops_a_command_at_any_time(bench: Bench, sleep: str):
+    reference = live(await bench(sleep, background=True))
+    bench.session.ask_to_stop(bench.session.open(reference))
+    assert (await bench.ended(reference)).state == "whole"
+    assert alive(sleep) == []
 
 
 @pytest.mark.parametrize("command", ["{}", "{}; true"])

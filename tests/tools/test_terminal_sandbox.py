@@ -17,6 +17,7 @@ from pathlib import Path
 import anyio
 import pytest
 from bursar.artifacts import Session, Store, Writer
+from bursar.artifacts.limits import Limits as StoreLimits
 from bursar.errors import BursarError
 from bursar.guard.commands import Commands, Limits
 from bursar.guard.paths import Workspace
@@ -24,6 +25,8 @@ from bursar.guard.sandbox.policy import Policy
 from bursar.guard.sandbox.sandbox import Sandbox
 from bursar.tools.base import Call, Done
 from bursar.tools.terminal import Terminal
+from means import kept_in_by
+from needs import PACKAGES
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="these walls are made of what Linux has")
 
@@ -39,7 +42,7 @@ class Bench:
         self.base = base
         self.root = base / "work"
         self.root.mkdir()
-        self.store = Store(base / "data")
+        self.store = Store(base / "data", StoreLimits())
         self.mine, self.theirs = self.store.create("local:test"), self.store.create("local:test")
         writer = self.theirs.writer(tool="terminal", did="$ secret", label="terminal.log")
         self.secret = os.urandom(16).hex()
@@ -71,17 +74,19 @@ class Bench:
         return done, Path(path).read_text(errors="replace")
 
 
-@pytest.fixture(scope="module", params=["bubblewrap", "Landlock alone"])
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param("namespaces + Landlock", marks=pytest.mark.needs("namespaces")),
+        pytest.param("bubblewrap + Landlock", marks=pytest.mark.needs("bwrap")),
+        "Landlock alone",
+    ],
+)
 def bench(request: pytest.FixtureRequest) -> Iterator[Bench]:
     base = Path(tempfile.mkdtemp(dir="/var/tmp", prefix="bursar-test-"))
-    before = os.environ["PATH"]
-    if request.param != "bubblewrap":
-        (base / "bwrap").write_text("#!/bin/sh\nexit 1\n")
-        (base / "bwrap").chmod(0o755)
-        os.environ["PATH"] = f"{base}:{before}"
-    bench = Bench(base)
-    yield bench
-    os.environ["PATH"] = before
+    with kept_in_by(request.param):
+        bench = Bench(base)
+        yield bench
     bench.mine.close()
     bench.theirs.close()
     shutil.rmtree(base, ignore_errors=True)
@@ -94,6 +99,17 @@ EVERYDAY = {
         "git init -q repo && cd repo && echo x > a && git add a && "
         "git -c user.name=n -c user.email=e commit -qm first && git status --short && git log --format=%s",
         "first\n",
+    ),
+    "git in a tree of a group": (
+        "git init -q --shared=group ours && cd ours && echo x > a && git add a && "
+        "git -c user.name=n -c user.email=e commit -qm first && git log --format=%s && stat -c %A .git/objects",
+        "first\ndrwxrwsr-x\n",
+    ),
+    "a tree of a group": (
+        "mkdir -m 2775 team && mkdir team/sub && echo a > team/sub/a && cp -r team/sub team/copy && cp -a team same "
+        "&& tar cf t.tar team && rm -r team && tar xf t.tar && chmod g+w team/sub "
+        "&& stat -c %A team/sub same/copy same/sub",
+        "drwxrwsr-x\ndrwxr-sr-x\ndrwxr-sr-x\n",
     ),
     "python": ("python3 -c 'import json, ssl, threading; print(json.dumps([1]))'", "[1]\n"),
     "python's processes": (
@@ -132,21 +148,29 @@ EVERYDAY = {
 }
 
 
-@pytest.mark.parametrize("use", EVERYDAY)
+@pytest.mark.parametrize(
+    "use",
+    [
+        pytest.param(use, marks=[pytest.mark.needs(name) for name in PACKAGES if name in use.split()])
+        for use in EVERYDAY
+    ],
+)
 def test_everyday_work_goes_on_as_ever(bench: Bench, use: str):
     command, expected = EVERYDAY[use]
     done, shown = bench.run(command.replace("{mine}", str(bench.mine.directory)))
     assert (shown, done.facts["exit_code"], done.facts["isolation"]) == (expected, 0, "kernel")
 
 
-@pytest.mark.parametrize("program", ["pip", "npm", "node"])
+CACHES = {
+    "ensurepip": "python3 -m venv environment && environment/bin/python -m pip cache dir",
+    "npm": "npm --version && npm config get cache",
+    "node": "node -e 'console.log(\"/.cache\")'",
+}
+
+
+@pytest.mark.parametrize("program", [pytest.param(name, marks=pytest.mark.needs(name)) for name in CACHES])
 def test_what_keeps_caches_works_where_the_home_cannot_be_written(bench: Bench, program: str):
-    commands = {
-        "pip": "python3 -m venv environment && environment/bin/python -m pip cache dir",
-        "npm": "command -v npm > /dev/null && { npm --version && npm config get cache; } || echo '/.cache/npm'",
-        "node": "command -v node > /dev/null && node -e 'console.log(\"/.cache\")' || echo /.cache",
-    }
-    done, shown = bench.run(commands[program])
+    done, shown = bench.run(CACHES[program])
     assert done.facts["exit_code"] == 0, shown
     assert "/.cache" in shown
 

@@ -2,10 +2,11 @@
 
 import base64
 import io
+import os
 
 import anyio
 import pytest
-from bursar.artifacts import Store
+from bursar.artifacts import Limits, Store
 from bursar.budget import tokens
 from bursar.budget.reply import dumps
 from bursar.errors import BursarError
@@ -37,7 +38,7 @@ class Desk:
     def __init__(self, base, workers):
         self.root = base / "work"
         self.root.mkdir()
-        self.store = Store(base / "store")
+        self.store = Store(base / "store", Limits())
         self.session = self.store.create("local:1")
         self.workers = workers
         self.told = []
@@ -126,6 +127,15 @@ async def test_pictures_come_from_artifacts_files_and_addresses_and_failures_are
     assert any(line.startswith("gone.png: ") for line in missing)
 
 
+async def test_a_picture_that_an_artifact_refers_to_is_the_file_of_that_very_name(desk):
+    spelled, meant = desk.root / r"p\xff.png", desk.root / os.fsdecode(b"p\xff.png")
+    spelled.write_bytes(png())
+    meant.write_text("another file\n")
+    artifact = desk.session.refer(str(spelled), spelled.stat(), tool="read_file", did="read", opener=os.open)
+    told = await desk.write(content=f"![it]({artifact.ref})")
+    assert told["images_embedded"] == 1, told
+
+
 async def test_a_picture_may_be_its_own_address_however_long(desk):
     noise = io.BytesIO()
     Image.effect_noise((1400, 900), 90).save(noise, "PNG")
@@ -147,6 +157,7 @@ async def test_a_picture_that_does_not_come_in_time_is_missing(desk):
         told = await desk.write(net=net_for(there), patience_s=2, content=f"text ![x]({there.url('/slow.png')})")
     assert told["pages"] == 1
     assert "was not there within" in told["images_missing"][0]
+    assert "--patience-s above 2" in told["images_missing"][0]
 
 
 async def test_what_came_in_place_of_a_picture_is_told_as_such(desk):
@@ -204,6 +215,8 @@ async def test_exactly_one_source_is_asked_for(desk, arguments):
     ("arguments", "code"),
     [
         ({"page_size": "A99"}, "bad_page_size"),
+        ({"page_size": "A" * (2 << 20)}, "bad_argument"),
+        ({"title": "t" * (2 << 20)}, "bad_argument"),
         ({"margin_mm": 200}, "bad_margin"),
         ({"path": "../out.pdf"}, "path_outside_roots"),
         ({"path": "report.md", "overwrite": True}, "bad_path"),
@@ -218,10 +231,20 @@ async def test_what_cannot_be_done_is_refused_and_leaves_nothing(desk, arguments
 
 async def test_a_long_list_of_replacements_is_kept_beside(desk):
     told = await desk.write(content=" ".join(chr(i) for i in range(0x11680, 0x116A0)))
+    assert told["all_replaced"].startswith("32 kinds: ")
     assert len(told["replaced"]) == 12
     reference = told["all_replaced"].split()[-1]
     listing = desk.session.open(reference)
     assert listing.read(0, listing.size).count(b"TAKRI") >= 20
+
+
+async def test_a_script_without_a_font_is_the_first_that_the_reply_says_and_how_to_have_it(desk):
+    told = await desk.write(content="ok 中文 \U00011680\U00011681", path="out.pdf")
+    assert list(told)[:3] == ["status", "cause", "fix"]
+    assert told["status"] == "incomplete"
+    assert told["cause"].startswith("no font for Takri (2 letters)")
+    assert "Noto Sans Takri" in told["fix"]
+    assert (desk.root / "out.pdf").exists()
 
 
 async def test_a_cancelled_call_leaves_no_file(desk):

@@ -38,7 +38,7 @@ NOTICES = [
 
 @pytest.mark.parametrize(("origin", "notice"), NOTICES)
 def test_a_notice_is_found_on_its_line(origin, notice):
-    marker = find_marker(f"# Title\n\ntext\n  {notice}  \nmore\n")
+    marker = find_marker(f"# Title\n\ntext\n  {notice}  \nmore\n".encode())
     assert marker is not None
     assert marker.line == 4
     assert origin in marker.what
@@ -63,21 +63,21 @@ def test_a_notice_is_found_on_its_line(origin, notice):
     ],
 )
 def test_prose_about_truncation_is_not_a_notice(text):
-    assert find_marker(text) is None
+    assert find_marker(text.encode()) is None
 
 
 def test_lines_are_counted_past_other_hits():
     text = "truncated\n\nomitted here\n" + "x\n" * 50 + "clipped truncated\n...1 lines truncated...\n"
-    marker = find_marker(text)
+    marker = find_marker(text.encode())
     assert marker is not None
     assert marker.line == 55
 
 
 def test_the_refusal_says_where_why_and_what_to_do():
     with pytest.raises(BursarError) as refusal:
-        refuse_truncated("a\n...5 lines truncated...\n", allow_markers=False)
+        refuse_truncated(b"a\n...5 lines truncated...\n", allow_markers=False)
     assert refusal.value.code == "truncated_content"
     assert "line 2" in refusal.value.message
     assert "artifact" in refusal.value.fix
     assert "allow_markers" in refusal.value.fix
-    refuse_truncated("a\n...5 lines truncated...\n", allow_markers=True)
+    refuse_truncated(b"a\n...5 lines truncated...\n", allow_markers=True)

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import anyio
-from bursar.artifacts import Artifact, Session, Store, Writer
+from bursar.artifacts import Artifact, Limits, Session, Store, Writer
 from bursar.guard.paths import Workspace
 from bursar.tools.base import Call, Done, Outcome, Tool
 
@@ -21,7 +21,7 @@ class Place:
     def __post_init__(self) -> None:
         self.root = self.base / "work"
         self.root.mkdir()
-        self.store = Store(self.base / "store")
+        self.store = Store(self.base / "store", Limits())
         self.session = self.store.create("local:1")
 
     def write(self, name: str, content: bytes | str = b"") -> Path:

@@ -127,18 +127,19 @@ def told(answer):
     return next(message for message in map(json.loads, filter(str.strip, data)) if "id" in message)
 
 
-def start(*options, root, data, address="127.0.0.1:0", **popen):
+def start(*options, root, data, address="127.0.0.1:0", program=(), **popen):
     """Start a server and wait until it says where it is."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    command = [*module("serve", "--http", address, "--root", str(root), "--data-dir", str(data), *options)]
+    words = ["serve", "--http", address, "--root", str(root), "--data-dir", str(data), *options]
+    command = [*program, *words] if program else module(*words)
     options = {"env": environment, "stderr": subprocess.PIPE, "bufsize": 0} | popen
     return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, **options)
 
 
 @contextmanager
-def served(*options, root, data, address="127.0.0.1:0"):
+def served(*options, root, data, address="127.0.0.1:0", program=()):
     """Run a server while the block runs."""
-    process = start(*options, root=root, data=data, address=address)
+    process = start(*options, root=root, data=data, address=address, program=program)
     notes, running = "", None
     try:
         while not ("http://" in notes and notes.endswith("\n")):
@@ -176,11 +177,3 @@ def until(condition, seconds=30.0):
             return
         time.sleep(0.02)
     raise AssertionError("it never came to that")
-
-
-def children(pid):
-    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-
-
-def workers(running):
-    return children(running.process.pid)

@@ -6,7 +6,7 @@ import stat
 import subprocess
 
 import pytest
-from bursar.artifacts import Store
+from bursar.artifacts import Limits, Store
 from bursar.errors import BursarError
 from bursar.server.callers import local_owner
 from bursar.server.http.keys import secret
@@ -35,7 +35,7 @@ def test_a_token_is_minted_for_its_user_alone(local):
 
 def test_the_minted_token_opens_the_sessions_of_its_user(local):
     reply = local.user(local.token).done("read_file", path="note.txt")
-    store = Store(local.data / "bursar")
+    store = Store(local.data / "bursar", Limits())
     session = store.attach(reply["artifact"].partition("/")[0], local_owner())
     assert session.open("a1").read(0, 8) == b"the note"
     session.close()
@@ -70,6 +70,7 @@ def test_the_token_counts_in_one_header_only(local, where):
 
 @pytest.mark.parametrize("mode", [0o644, 0o620, 0o606, 0o604])
 def test_a_secret_that_others_could_reach_is_not_used(tmp_path, mode):
+    tmp_path.chmod(0o755)
     place = tmp_path / "token"
     assert secret(place) == secret(place)
     place.chmod(mode)
@@ -77,6 +78,16 @@ def test_a_secret_that_others_could_reach_is_not_used(tmp_path, mode):
         secret(place)
     assert refusal.value.code == "unsafe_secret"
     assert f"{mode:04o}" in refusal.value.message
+
+
+@pytest.mark.parametrize("mode", [0o644, 0o666, 0o777])
+def test_a_secret_whose_mode_a_command_changed_in_a_private_directory_is_mended_and_used(tmp_path, mode):
+    tmp_path.chmod(0o700)
+    place = tmp_path / "token"
+    before = secret(place)
+    place.chmod(mode)
+    assert secret(place) == before
+    assert place.stat().st_mode & 0o777 == 0o600
 
 
 @pytest.mark.parametrize("content", ["", "short", "g" * 64, "0" * 66])
@@ -96,6 +107,7 @@ def test_a_secret_behind_a_link_is_not_used(tmp_path):
         secret(place)
 
 
+@pytest.mark.needs("root")
 def test_a_secret_of_another_user_is_not_used(tmp_path):
     place = tmp_path / "token"
     secret(place)
@@ -147,7 +159,25 @@ def test_the_file_of_tokens_is_read_again_when_it_changes(tmp_path):
     assert ask(verifier, hashlib.sha256(bob.encode()).hexdigest()) is None
 
 
-@pytest.mark.parametrize("damage", [lambda p: p.chmod(0o666), lambda p: p.unlink(), lambda p: p.write_text("nonsense")])
+def rewritten_by_anybody(place):
+    place.write_text(place.read_text() + fresh_token("thief")[1])
+    place.chmod(0o666)
+
+
+@pytest.mark.parametrize("mode", [0o666, 0o622, 0o604])
+def test_a_file_of_tokens_whose_mode_alone_was_changed_goes_on_and_the_log_says_so(tmp_path, capfd, mode):
+    (ann, of_ann), (bob, of_bob) = fresh_token("ann"), fresh_token("bob")
+    place = tokens(tmp_path, of_ann)
+    verifier = TokenFile(place)
+    place.chmod(mode)
+    assert ask(verifier, ann) == ask(verifier, ann) == "token:ann"
+    assert capfd.readouterr().err.count("tokens_exposed") == (1 if mode & 0o022 else 0)
+    place.write_text(of_bob)
+    assert ask(verifier, bob) == (None if mode & 0o022 else "token:bob")
+    assert ask(verifier, ann) is None
+
+
+@pytest.mark.parametrize("damage", [rewritten_by_anybody, lambda p: p.unlink(), lambda p: p.write_text("nonsense")])
 def test_a_file_of_tokens_that_went_bad_lets_nobody_in_until_it_is_mended(tmp_path, damage):
     ann, of_ann = fresh_token("ann")
     place = tokens(tmp_path, of_ann)

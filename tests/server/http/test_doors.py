@@ -7,6 +7,7 @@ import pytest
 from bursar.errors import BursarError
 from bursar.server.config import Settings
 from bursar.server.http.access import check
+from bursar.server.http.address import Address
 from over_http import ACCEPT, MODERN, served, start
 
 PLACES = ["/mcp", "/healthz", "/session", "/.well-known/oauth-protected-resource", "/nothing"]
@@ -202,6 +203,19 @@ def test_settings_that_contradict_themselves_are_refused(given):
     assert refusal.value.code == "bad_setting"
 
 
+@pytest.mark.parametrize("way", ["work/tokens", "work/link", "link", "further/tokens", "away/../work/tokens"])
+def test_a_token_file_where_commands_may_write_is_refused(tmp_path, way):
+    for name in ("work", "further", "away"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "tokens").touch()
+    (tmp_path / "work" / "link").symlink_to(tmp_path / "away" / "tokens")
+    (tmp_path / "link").symlink_to(tmp_path / "work" / "tokens")
+    places = {"root": (tmp_path / "work",), "terminal_write": (tmp_path / "further",)}
+    with pytest.raises(BursarError, match="bad_setting"):
+        Settings(**places, auth_tokens=str(tmp_path / way)).check()
+    Settings(**places, auth_tokens=str(tmp_path / "away" / "tokens")).check()
+
+
 def test_an_address_in_use_is_refused_and_named(open_server, root, tmp_path):
     code, words = refused("--no-auth", root=root, data=tmp_path, address=open_server.host)
     assert code == 2
@@ -241,3 +255,51 @@ def test_where_it_listens_for_all_addresses_it_says_which_names_it_answers_to(ro
     assert f"127.0.0.1:{port}" in said
     assert "--allow-host" in said
     assert "commands are not sandboxed" in said
+
+
+class TestEveryAddressOfLocalhost:
+    """A client that calls `localhost` tries one address after the other, and gives its token to whoever answers."""
+
+    @pytest.fixture(autouse=True)
+    def two_families(self):
+        try:
+            with socket.socket(socket.AF_INET6) as trial:
+                trial.bind(("::1", 0))
+        except OSError:
+            pytest.skip("this machine has no ::1 that anybody could listen on")
+
+    @pytest.mark.parametrize("address", ["127.0.0.1:0", "[::1]:0", "localhost:0", "0.0.0.0:0", "[::]:0"])
+    def test_nobody_else_can_listen_on_any_of_them(self, address):
+        listening = Address.parse(address).listen()
+        port = listening[0].getsockname()[1]
+        try:
+            for family, place in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")):
+                with socket.socket(family) as thief:
+                    thief.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                    with pytest.raises(OSError, match="in use"):
+                        thief.bind((place, port))
+                socket.create_connection((place, port), 5).close()
+        finally:
+            for one in listening:
+                one.close()
+
+    @pytest.mark.parametrize("address", ["127.0.0.1", "0.0.0.0"])
+    def test_where_somebody_else_holds_one_the_server_does_not_start(self, address):
+        with socket.socket(socket.AF_INET6) as thief:
+            thief.bind(("::1", 0))
+            thief.listen()
+            port = thief.getsockname()[1]
+            with pytest.raises(BursarError) as refusal:
+                Address.parse(f"{address}:{port}").listen()
+        assert refusal.value.code == "cannot_listen"
+        assert f"localhost:{port}" in refusal.value.message
+
+    def test_an_address_that_localhost_does_not_lead_to_is_not_called_so(self):
+        assert Address.parse("127.0.0.2:9").hosts == {"127.0.0.2:9"}
+        assert Address.parse("192.0.2.1:9").hosts == {"192.0.2.1:9"}
+
+    def test_a_server_answers_at_each_of_them(self, root, tmp_path):
+        with served("--no-auth", root=root, data=tmp_path) as running:
+            port = running.host.rsplit(":", 1)[1]
+            for host in ("127.0.0.1", "[::1]", "localhost"):
+                assert CLIENT.get(f"http://{host}:{port}/healthz").status_code == 200

@@ -4,6 +4,7 @@ import json
 import random
 import signal
 import socket
+import sys
 import threading
 import time
 from pathlib import Path
@@ -83,6 +84,17 @@ def test_listening_streams_do_not_keep_it_from_ending(root, tmp_path):
         with user.http.stream("GET", running.url, headers=ACCEPT | user.routing()) as stream:
             assert stream.status_code == 200
             running.end()
+        assert running.process.returncode == 0
+
+
+def test_a_thread_that_nothing_ends_does_not_keep_it(root, tmp_path):
+    program = [sys.executable, str(Path(__file__).parents[1] / "stuck.py")]
+    with served("--no-auth", root=root, data=tmp_path, program=program) as running:
+        user = running.user().handshake()
+        begun = tmp_path / "begun"
+        threading.Thread(target=lambda: quietly(user.call, "read_file", path=str(begun)), daemon=True).start()
+        until(begun.exists)
+        running.end()
         assert running.process.returncode == 0
 
 

@@ -3,7 +3,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import anyio
 import pytest
-from bursar.artifacts import Store
+from bursar.artifacts import Limits, Store
 from bursar.errors import BursarError
 from bursar.server.http.holdings import held_in
 from bursar.server.http.limits import Rates, network_of
@@ -167,6 +167,109 @@ class TestConnections:
                 one.close()
 
 
+@pytest.fixture(scope="module")
+def small(root, tmp_path_factory):
+    from bursar.server.http.tokens import fresh_token
+
+    place = tmp_path_factory.mktemp("tokens") / "tokens"
+    tokens, lines = zip(*map(fresh_token, ("ann", "bob", "cid")), strict=True)
+    place.write_text("\n".join(lines))
+    place.chmod(0o600)
+    options = ("--auth-tokens", str(place), "--max-connections", "40")
+    with served(*options, root=root, data=tmp_path_factory.mktemp("data")) as running:
+        yield running, tokens
+
+
+class TestPrincipalsShareConnections:
+    """Of forty connections; a body may take half a minute."""
+
+    def test_slow_bodies_of_one_leave_room_for_the_others(self, small):
+        running, (ann, bob, _) = small
+        waiting = slow_bodies(running, ann, 60)
+        assert running.user(bob).modern("tools/list").status_code == 200
+        assert running.user(bob).handshake().done("read_file", path="note.txt")["preview"] == "the note\n"
+        close(waiting)
+
+    def test_slow_bodies_of_many_give_their_places_to_others(self, small):
+        running, (ann, bob, cid) = small
+        waiting = slow_bodies(running, ann, 19) + slow_bodies(running, bob, 20)
+        for _ in range(5):
+            assert running.user(cid).modern("tools/list").status_code == 200
+        close(waiting)
+
+    def test_one_may_have_half_of_them_at_work_and_is_told_when_to_come_again(self, small):
+        running, (ann, bob, _) = small
+        waiting = slow_bodies(running, ann, 20)
+
+        def refused():
+            answer = running.user(ann).modern("ping")
+            return answer if answer.status_code == 503 else None
+
+        until(refused)
+        error = error_of(refused())
+        assert error["data"] == {"limit": "connections_per_principal", "retry_after_s": 2}
+        assert running.user(bob).modern("tools/list").status_code == 200
+        close(waiting)
+        until(lambda: running.user(ann).modern("tools/list").status_code == 200)
+
+    def test_without_tokens_slow_bodies_give_their_places_away_too(self, root, tmp_path):
+        with served("--no-auth", "--max-connections", "40", root=root, data=tmp_path) as running:
+            waiting = slow_bodies(running, "", 60)
+            assert running.user().modern("tools/list").status_code == 200
+            close(waiting)
+
+
+def slow_bodies(running, token, count):
+    """Send the first byte of a body on many connections, and wait until the server has seen them all."""
+    host, port = running.host.split(":")
+    waiting = []
+    for _ in range(count):
+        waiting.append(socket.create_connection((host, int(port)), 10))
+        waiting[-1].sendall(head(running, f"authorization: Bearer {token}\r\n", "content-length: 100\r\n\r\n{"))
+        assert running_still_answers(running)
+    return waiting
+
+
+def running_still_answers(running):
+    """Ask something that takes a connection, so that what was sent before has been read."""
+    with socket.create_connection(tuple(running.host.split(":")), 10) as other:
+        other.sendall(f"GET /healthz HTTP/1.1\r\nhost: {running.host}\r\nconnection: close\r\n\r\n".encode())
+        return other.recv(1000)
+
+
+def close(connections):
+    for one in connections:
+        one.close()
+
+
+class TestHeaders:
+    @pytest.mark.parametrize("headers", [{"x-long": "y" * 60_000}, {f"x-{number}": "y" for number in range(4000)}])
+    def test_too_much_of_them_is_refused_even_if_it_comes_at_once(self, strict, headers):
+        running, ann, _ = strict
+        answer = running.user(ann).http.get(f"{running.base}/healthz", headers=headers)
+        assert answer.status_code == 400
+
+    def test_a_long_token_and_the_headers_of_some_proxies_pass(self, strict):
+        running, _, _ = strict
+        headers = {f"x-forwarded-{number}": "y" * 100 for number in range(30)} | {
+            "authorization": "Bearer " + "z" * 16_000
+        }
+        assert running.user().http.get(f"{running.base}/healthz", headers=headers).status_code == 200
+
+
+class TestEveryAddressCounts:
+    def test_deleting_sessions_and_reading_metrics_are_requests_like_others(self, root, tmp_path):
+        options = ("--no-auth", "--metrics", "--requests-per-minute", "4")
+        with served(*options, root=root, data=tmp_path) as running:
+            user = running.user()
+            for number in range(2):
+                handle = {"bursar-session": f"ses_{number}"}
+                assert user.http.delete(f"{running.base}/session", headers=handle).status_code == 404
+                assert user.http.get(f"{running.base}/metrics").status_code == 200
+            assert user.http.delete(f"{running.base}/session", headers={"bursar-session": "ses_x"}).status_code == 429
+            assert user.http.get(f"{running.base}/metrics").status_code == 429
+
+
 def head(running, *more):
     return f"POST /mcp HTTP/1.1\r\nhost: {running.host}\r\n{''.join(more)}".encode()
 
@@ -246,7 +349,7 @@ class TestQuotas:
             assert deleted.status_code == 204
 
     def test_everybody_is_measured_by_what_their_sessions_hold(self, tmp_path):
-        store = Store(tmp_path / "store")
+        store = Store(tmp_path / "store", Limits())
         for owner, size in (("ann", 1000), ("ann", 2000), ("bob", 500)):
             session = store.create(owner)
             (session.directory / "a1-x.log").write_bytes(b"x" * size)
@@ -260,7 +363,7 @@ class TestQuotas:
 async def crowd(turns, principal, session, log, *, seconds, patience_s=100.0):
     try:
         async with turns.turn(principal, session, patience_s):
-            log.append((principal, turns.running))
+            log.append((principal, turns.queue.held))
             await anyio.sleep(seconds)
     except BursarError as error:
         log.append((principal, error.code))
@@ -278,10 +381,7 @@ class TestTurns:
         turns, log = anyio.run(scenario)
         assert len(log) == 15
         assert max(running for _, running in log) <= 3
-        assert turns.running == 0
-        assert not turns._by_principal
-        assert not turns._by_session
-        assert not turns._waiting
+        assert is_empty(turns.queue)
 
     def test_a_free_place_goes_to_whoever_has_the_fewest(self):
         async def scenario():
@@ -322,8 +422,7 @@ class TestTurns:
         turns, log, hits = anyio.run(scenario)
         assert log == [("ann", 1), ("ann", "busy")]
         assert hits == ["calls_per_session"]
-        assert not turns._waiting
-        assert turns.running == 0
+        assert is_empty(turns.queue)
 
     def test_a_call_that_is_cancelled_while_it_waits_leaves_no_trace(self):
         async def scenario():
@@ -338,7 +437,11 @@ class TestTurns:
 
         turns, log = anyio.run(scenario)
         assert log == [("ann", 1), ("ann", 1)]
-        assert turns.running == 0
+        assert is_empty(turns.queue)
+
+
+def is_empty(queue):
+    return not (queue.held or queue._by_sharer or queue._by_part or queue._waiting)
 
 
 def partial_crowd(*args, **named):

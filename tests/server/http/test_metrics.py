@@ -1,11 +1,9 @@
-import os
 import re
-import signal
 import subprocess
 import sys
 
 import pytest
-from over_http import served, until, workers
+from over_http import served
 from prometheus_client.parser import text_string_to_metric_families
 
 
@@ -83,25 +81,6 @@ class TestMetrics:
         now = metrics(counted)
         assert now["bursar_limit_hits_total", ("limit", "body_bytes")] == 1
         assert now["bursar_http_responses_total", ("status", "413")] == 1
-
-
-class TestSeveralProcesses:
-    def test_whichever_answers_tells_the_sum_and_deaths_lose_no_count(self, root, tmp_path, monkeypatch):
-        (tmp_path / "tmp").mkdir()
-        monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
-        with served("--metrics", "--workers", "2", root=root, data=tmp_path / "data") as running:
-            until(lambda: len(workers(running)) == 2)
-            for _ in range(10):
-                running.user(running.token).done("read_artifact")
-            counted = ("bursar_calls_total", ("outcome", "ok"), ("tool", "read_artifact"))
-            assert {metrics(running)[counted] for _ in range(8)} == {10}
-            before = workers(running)
-            os.kill(before[0], signal.SIGKILL)
-            until(lambda: len(workers(running)) == 2 and before[0] not in workers(running))
-            assert metrics(running)[counted] == 10
-            assert list((tmp_path / "tmp").glob("bursar-*"))
-            running.end()
-            assert not list((tmp_path / "tmp").glob("bursar-*"))
 
 
 def test_standard_input_and_output_never_load_what_only_metrics_need():

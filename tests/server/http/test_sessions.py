@@ -1,17 +1,21 @@
 """Whose artifacts a request reaches: never another's, in either era, whatever is stolen, forged or guessed."""
 
 import json
+import os
 import re
 import time
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
 
-import anyio
 import httpx2
 import pytest
 from bursar.artifacts import Limits, Store
 from bursar.budget.ceilings import Ceiling
 from bursar.server.callers import Client
-from bursar.server.http import sessions
-from over_http import served, told
+from bursar.server.sessions import HttpSessions
+from over_http import served, told, until
 
 CLIENT = Client("test", Ceiling(8192, 2000))
 GUESSED = "ses_" + "A" * 22
@@ -234,9 +238,6 @@ def test_a_session_is_deleted_by_its_owner_and_nobody_else(two):
     reply = owner.done("read_file", path="secret.txt")
     handle = handle_of(reply)
 
-    def delete(user, named):
-        return user.http.delete(f"{running.base}/session", headers={"bursar-session": named})
-
     answers = [delete(thief, handle), delete(thief, GUESSED), delete(thief, "x"), delete(thief, "")]
     assert {(answer.status_code, answer.text) for answer in answers} == {(404, answers[0].text)}
     assert thief.http.delete(f"{running.base}/session").status_code == 400
@@ -248,51 +249,98 @@ def test_a_session_is_deleted_by_its_owner_and_nobody_else(two):
     assert delete(owner, handle).status_code == 404
 
 
-def test_a_deleted_session_of_a_transport_begins_anew_and_empty(open_server):
-    user = open_server.user().handshake()
-    handle = handle_of(user.done("directory_tree"))
-    user.http.delete(f"{open_server.base}/session", headers={"bursar-session": handle})
-    assert user.done("read_artifact")["artifacts"] == 0
+def delete(user, handle):
+    return user.http.delete(f"{user.served.base}/session", headers={"bursar-session": handle})
 
 
-def test_what_a_deleted_session_had_shown_is_not_taken_for_shown_in_the_new_one(open_server, root):
-    (root / "long.txt").write_text("one line of many\n" * 200)
+def test_a_transport_whose_session_was_deleted_goes_on_in_a_new_one(open_server):
     user = open_server.user().handshake()
-    first = user.done("terminal", command="cat long.txt")
-    user.http.delete(f"{open_server.base}/session", headers={"bursar-session": handle_of(first)})
-    (root / "long.txt").write_text("a line of another\n" * 200)
-    again = user.done("terminal", command="cat long.txt")
-    assert again["artifact"] == first["artifact"]
+    first = user.done("read_file", path="note.txt")
+    assert delete(user, handle_of(first)).status_code == 204
+    assert UNKNOWN.match(user.refused("read_artifact", artifact="a1"))
+    again = user.done("read_file", path="note.txt")
+    assert handle_of(again) != handle_of(first)
     assert "same_as" not in again
-    assert "a line of another" in json.dumps(again["preview"])
+    assert user.done("read_artifact")["artifacts"] == 1
+    for reference in ({"artifact": first["artifact"]}, {"session": handle_of(first)}):
+        assert UNKNOWN.match(user.refused("read_artifact", **reference))
+
+
+def test_what_goes_on_in_a_deleted_session_ends_and_stores_nothing_again(open_server):
+    marker = f"marker-{uuid.uuid4().hex}"
+    sleeper = f"setsid python3 -c 'import time; time.sleep(600)' {marker} &"
+    user, other = open_server.user(), open_server.user()
+    kept = other.done("terminal", command="sleep 600", background=True)
+    reply = user.done("terminal", command=f"{sleeper} sleep 60; echo {marker}", background=True)
+    handle = handle_of(reply)
+    user.done("terminal", command=f"echo {marker} > $TMPDIR/left", session=handle)
+    calls = [
+        {"tool": "terminal", "command": f"{sleeper} echo {marker}; sleep 600"},
+        {"tool": "read_artifact", "artifact": reply["artifact"], "wait_s": 20},
+        {"tool": "terminal", "artifact": reply["artifact"], "timeout_s": 20},
+    ]
+    with ThreadPoolExecutor() as threads:
+        running = [threads.submit(open_server.user().refused, session=handle, **call) for call in calls]
+        until(lambda: len(processes(marker)) >= 3)
+        assert delete(user, handle).status_code == 204
+        assert processes(marker) == []
+        for call in running:
+            assert UNKNOWN.match(call.result()), call.result()
+    until(lambda: not any(holds(place, marker) for place in files(open_server.data)))
+    assert UNKNOWN.match(user.refused("terminal", command="true", session=handle))
+    assert other.done("terminal", artifact=kept["artifact"], stop=True)["ended"] == "stopped"
+
+
+def processes(marker):
+    """Return the processes whose command line carries a marker."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if marker.encode() in (place / "cmdline").read_bytes() and place.name != str(os.getpid()):
+                found.append(int(place.name))
+    return found
+
+
+def files(root):
+    return [Path(place, name) for place, _, names in os.walk(root) for name in names]
+
+
+def holds(place, marker):
+    with suppress(OSError):
+        return marker.encode() in place.read_bytes()
+    return False
 
 
 @pytest.mark.parametrize(
     ("tool", "arguments"),
-    [("read_file", {"file": "note.txt"}), ("read_artifact", {"artifact": "a1"}), ("no_tool", {})],
+    [
+        ("read_file", {"file": "note.txt"}),
+        ("read_file", {"path": "absent.txt"}),
+        ("read_artifact", {"artifact": "a1"}),
+        ("web_fetch", {"url": "http://127.0.0.1:1/"}),
+        ("no_tool", {}),
+    ],
 )
-def test_a_stateless_call_that_cannot_be_done_makes_no_session(open_server, tool, arguments):
+def test_a_stateless_call_that_stores_nothing_leaves_no_session(open_server, tool, arguments):
     before = set((open_server.data / "bursar").iterdir())
     answer = open_server.user().modern("tools/call", {"name": tool, "arguments": arguments})
-    assert tool == "no_tool" or told(answer)["result"]["isError"]
+    assert tool == "no_tool" or told(answer)["result"]["isError"] == (tool != "web_fetch")
     assert set((open_server.data / "bursar").iterdir()) == before
 
 
+def test_a_stateless_call_that_tells_its_session_may_be_gone_on_from(open_server):
+    user = open_server.user()
+    listed = user.done("read_artifact")
+    assert handle_of(user.done("read_file", path="note.txt", session=listed["session"])) == listed["session"]
+
+
 def test_a_session_that_nobody_uses_is_let_go_of_and_expires(tmp_path, monkeypatch):
-    monkeypatch.setattr(sessions, "_LOOK_S", 0.01)
-    monkeypatch.setattr(sessions, "_ATTACHED_S", 0.0)
-    store = Store(tmp_path, Limits(idle_s=0, settle_s=0))
-    callers = sessions.HttpCallers(store, b"key")
-
-    async def idle():
-        in_use = callers.session({}, CLIENT)
-        unused = callers.session({}, CLIENT).directory
-        with anyio.move_on_after(0.2):
-            await callers.let_go()
-        return in_use, unused, store.sweep().sessions
-
-    in_use, unused, swept = anyio.run(idle)
-    assert swept == 1
+    monkeypatch.setattr(HttpSessions, "kept_s", 0.0)
+    sessions = HttpSessions(Store(tmp_path, Limits(idle_s=0, settle_s=0)))
+    in_use = sessions.resolve({}, CLIENT)
+    unused = sessions.resolve({}, CLIENT).directory
+    sessions.let_go()
+    assert sessions.store.sweep().sessions == 1
     assert not unused.exists()
     assert in_use.directory.exists()
 

@@ -7,7 +7,8 @@ from bursar.guard.sandbox.policy import Isolation
 from bursar.guard.sandbox.sandbox import Closed
 from bursar.server.config import Settings
 from bursar.server.house import house
-from bursar.server.http.serve import http_callers, withhold
+from bursar.server.http.serve import withhold
+from bursar.server.sessions import HttpSessions
 from over_http import served, told
 
 
@@ -22,7 +23,7 @@ def test_it_is_switched_off_and_forced_on_for_every_client(root, tmp_path, mode)
 
 def test_it_is_not_offered_where_nothing_keeps_commands_in(root, tmp_path):
     async def start():
-        async with house(Settings(root=(root,), data_dir=tmp_path), http_callers) as dispatcher:
+        async with house(Settings(root=(root,), data_dir=tmp_path), HttpSessions) as dispatcher:
             assert "terminal" in dispatcher.tools
             broken = Isolation("off", reason="no kernel keeps them in", cure="Get another kernel")
             dispatcher.commands = Commands(sandbox=Closed(broken))

@@ -1,0 +1,157 @@
+"""Previews of what is no text: format, the sizes its header tells, the first bytes, and whatever is readable."""
+
+import re
+import struct
+from collections.abc import Callable
+from typing import Any
+
+from ..content import Content
+from ..cut import Allowance
+from ..json_size import cost, less
+from .sketch import Render, Sketch, fitting
+
+_HEAD_BYTES = 64 << 10
+_HEX_BYTES = 48
+_PAGE_BYTES = 512
+"""Proposed to be read next: few readers can use more of what is no text."""
+
+_STRING = re.compile(rb"[\x20-\x7e]{8,}")
+_STRINGS_MAX = 24
+_STRING_MAX_CHARACTERS = 80
+_PACKED = (
+    "image",
+    "gzip",
+    "xz",
+    "zstd",
+    "bzip2",
+    "lz4",
+    "archive",
+    "audio",
+    "video",
+    "document",
+    "wheel",
+    "font",
+    "book",
+)
+
+
+def plan(content: Content, form: str) -> Render:
+    """Prepare the preview of a binary whose format is `form`, or unknown if that is empty."""
+    head = content.read(0, _HEAD_BYTES)
+    tail = content.read(max(0, content.size - _HEAD_BYTES), _HEAD_BYTES)
+    facts: dict[str, Any] = {"format": form or "unknown binary"} | _details(form, head, tail, content.size)
+    strings = [] if form.endswith(_PACKED) or "names" in facts else _strings(head)
+    names: list[str] = facts.pop("names", [])
+    shown = head[:_HEX_BYTES].hex(" ", -4)
+
+    def render(allowance: Allowance) -> Sketch:
+        value = facts | {"hex": shown}
+        for label, items in (("entries", names), ("strings", strings)):
+            room = less(allowance, cost(value | {label: ""}))
+            if fitted := fitting(items, Allowance(room.tokens - 12, room.bytes - 40)):
+                more = [f"… {len(items) - len(fitted):,} more"] if len(fitted) < len(items) else []
+                value[label] = fitted + more
+        if content.size <= _HEX_BYTES:
+            return Sketch(value, complete=True)
+        left_out = f"all but the first {_HEX_BYTES} of {content.size:,} bytes"
+        return Sketch(value, left_out, {"bytes": f"{_HEX_BYTES}-{min(content.size, _HEX_BYTES + _PAGE_BYTES) - 1}"})
+
+    return render
+
+
+def _strings(head: bytes) -> list[str]:
+    """Return readable stretches of mostly letters, each once, in their order."""
+    found: dict[str, None] = {}
+    for match in _STRING.finditer(head):
+        text = match.group().decode("ascii").strip()
+        if 4 * sum(map(str.isalnum, text)) >= 3 * len(text) and len(text) >= 8:
+            found.setdefault(text[:_STRING_MAX_CHARACTERS])
+            if len(found) >= _STRINGS_MAX:
+                break
+    return list(found)
+
+
+def _details(form: str, head: bytes, tail: bytes, size: int) -> dict[str, Any]:
+    reader = next((reader for start, reader in _READERS.items() if form.startswith(start)), None)
+    if reader is None:
+        reader = _zip if head.startswith(b"PK\x03\x04") else None
+    try:
+        return reader(head, tail, size) if reader is not None else {}
+    except (struct.error, IndexError):
+        return {}
+
+
+def _png(head: bytes, _tail: bytes, _size: int) -> dict[str, Any]:
+    width, height = struct.unpack(">II", head[16:24])
+    return {"pixels": f"{width}x{height}"}
+
+
+def _gif(head: bytes, _tail: bytes, _size: int) -> dict[str, Any]:
+    width, height = struct.unpack("<HH", head[6:10])
+    return {"pixels": f"{width}x{height}"}
+
+
+def _bmp(head: bytes, _tail: bytes, _size: int) -> dict[str, Any]:
+    width, height = struct.unpack("<ii", head[18:26])
+    return {"pixels": f"{width}x{abs(height)}"}
+
+
+def _jpeg(head: bytes, _tail: bytes, _size: int) -> dict[str, Any]:
+    """Follow the segments to the frame header."""
+    at = 2
+    while head[at] == 0xFF:
+        mark = head[at + 1]
+        if 0xC0 <= mark <= 0xCF and mark not in {0xC4, 0xC8, 0xCC}:
+            height, width = struct.unpack(">HH", head[at + 5 : at + 9])
+            return {"pixels": f"{width}x{height}"}
+        at += 2 + struct.unpack(">H", head[at + 2 : at + 4])[0]
+    return {}
+
+
+def _webp(head: bytes, _tail: bytes, _size: int) -> dict[str, Any]:
+    if head[12:16] != b"VP8X":
+        return {}
+    width, height = (1 + int.from_bytes(head[at : at + 3], "little") for at in (24, 27))
+    return {"pixels": f"{width}x{height}"}
+
+
+def _gzip(_head: bytes, tail: bytes, _size: int) -> dict[str, Any]:
+    return {"unpacked_bytes": struct.unpack("<I", tail[-4:])[0]}
+
+
+def _sqlite(head: bytes, _tail: bytes, _size: int) -> dict[str, Any]:
+    pages = struct.unpack(">I", head[28:32])[0]
+    tables = re.findall(rb"CREATE (?:VIRTUAL )?TABLE (?:IF NOT EXISTS )?[\"'`\[]?(\w+)", head)
+    names = sorted({table.decode("utf-8", "replace") for table in tables})
+    return {"pages": pages} | ({"tables": names[:40]} if names else {})
+
+
+def _zip(_head: bytes, tail: bytes, size: int) -> dict[str, Any]:
+    """List the members from the directory at the end, as far as that was read."""
+    end = tail.rfind(b"PK\x05\x06")
+    if end < 0:
+        return {}
+    count, length, start = struct.unpack("<HII", tail[end + 10 : end + 20])
+    at = max(0, len(tail) - size + start)
+    if start + length > size or at >= end:
+        at = 0
+    at = tail.find(b"PK\x01\x02", at)
+    names: list[str] = []
+    while 0 <= at < end and tail[at : at + 4] == b"PK\x01\x02":
+        unpacked, name, extra, comment = struct.unpack("<IHHH", tail[at + 24 : at + 34])
+        names.append(f"{tail[at + 46 : at + 46 + name].decode('utf-8', 'replace')[:120]} {unpacked:,}")
+        at += 46 + name + extra + comment
+    return {"members": count, "names": names}
+
+
+_Reader = Callable[[bytes, bytes, int], dict[str, Any]]
+_READERS: dict[str, _Reader] = {
+    "PNG": _png,
+    "GIF": _gif,
+    "BMP": _bmp,
+    "JPEG image": _jpeg,
+    "WebP": _webp,
+    "gzip": _gzip,
+    "SQLite": _sqlite,
+    "ZIP": _zip,
+}

@@ -1,0 +1,1 @@
+"""Turns bytes of a kind into text and facts: pages, feeds, PDF, pictures, encodings."""

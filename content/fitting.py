@@ -1,0 +1,147 @@
+"""Shows contents in a reply, here or in a worker: whoever fits it needs no more than the files and a few values.
+
+To know a large table or document takes seconds, and parts of that are single steps in which nothing else can run.
+"""
+
+import os
+import stat
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from functools import cached_property
+from typing import Any, cast
+
+from ..budget import reply, tokens
+from ..budget.ceilings import Ceiling
+from ..budget.content import Content
+from ..budget.cut import Allowance
+from ..budget.notable import Notables
+from ..budget.previews.preview import Hint, Known, Look
+from ..budget.reply import Draft, Shown
+from ..errors import BursarError
+from .page_view import PageView
+
+HEAVY_BYTES = 64 * 1024
+"""A content that is taken apart is taken apart by a worker if it is larger."""
+
+_TAKEN_APART = {"json", "jsonl", "csv", "tsv"}
+
+
+class ContentView:
+    """Shows a content: whole if it fits, else what its kind makes most useful."""
+
+    def __init__(self, content: Content, known: Known, hint: Hint, sha256: str = "") -> None:
+        self.content = content
+        self._known = known
+        self._hint = hint
+        self._sha256 = sha256
+
+    @cached_property
+    def _look(self) -> Look:
+        return Look(self.content, self._known, self._hint)
+
+    @property
+    def is_heavy(self) -> bool:
+        """Whether it belongs into a worker; looks at how the content begins."""
+        return self.content.size > HEAVY_BYTES and self._look.kind in _TAKEN_APART
+
+    def whole(self, allowance: Allowance) -> str | None:
+        """Return the content if it is valid UTF-8 and fits."""
+        return self._look.whole(allowance) if self.content.size <= allowance.bytes else None
+
+    def part(self, allowance: Allowance) -> Shown:
+        """Show a preview by kind, with the measures that a reader of the whole wants."""
+        seen = self._look.part(allowance)
+        left_out = f"{seen.left_out} not shown" if seen.left_out else ""
+        return Shown(seen.value, left_out, seen.suggest or None, self._measures)
+
+    @cached_property
+    def _measures(self) -> dict[str, str]:
+        samples = [self.content.read(offset, length) for offset, length in tokens.windows(self.content.size)]
+        measures = {"tokens": tokens.human(tokens.estimate(self.content.size, samples))}
+        return measures | ({"sha256": self._sha256[:12]} if self._sha256 else {})
+
+    def told(self) -> dict[str, Any]:
+        """Return what makes it, but its content, as JSON has it."""
+        return {"known": asdict(self._known), "hint": asdict(self._hint), "sha256": self._sha256}
+
+
+def fitted(draft: Draft, ceiling: Ceiling, *, redacts: bool) -> str:
+    """Serialise a draft within its ceiling; what looks like a credential is replaced, and `redacted` counts it.
+
+    Contents come here without theirs: what is cut in a preview can no longer be recognised. The rest, such as names and
+    titles, is looked at here.
+    """
+    text = reply.fit(draft, ceiling)
+    if not redacts:
+        return text
+    from ..budget import redact
+
+    text = redact.document(text)
+    if count := redact.marks(text):
+        text = redact.document(reply.fit(replace(draft, entries={**draft.entries, "redacted": count}), ceiling))
+    return text
+
+
+def load() -> None:
+    """Load the vocabulary ahead of the first call."""
+    tokens.warm()
+
+
+def run(draft: Mapping[str, Any], ceiling: Mapping[str, Any], redacts: bool) -> str:
+    """Serialise a draft that came as JSON; see `fitted`.
+
+    Raises:
+        BursarError: another file has the name of a content.
+    """
+    return fitted(_draft(draft, redacts=redacts), Ceiling(**ceiling), redacts=redacts)
+
+
+def _draft(told: Mapping[str, Any], *, redacts: bool) -> Draft:
+    return Draft(
+        entries=told["entries"],
+        reference=told["reference"],
+        size=told["size"],
+        view=None if told["view"] is None else _view(told["view"], redacts=redacts),
+        taste=None if told["taste"] is None else Allowance(*told["taste"]),
+        parts=[_draft(part, redacts=redacts) for part in told["parts"]],
+    )
+
+
+def _view(told: Mapping[str, Any], *, redacts: bool) -> ContentView | PageView:
+    content: Content = _File(told["file"])
+    if redacts:
+        from ..budget.redact import Redacted
+
+        content = Redacted(content)
+    if "known" not in told:
+        return PageView(content, told["lines"])
+    known: dict[str, Any] = told["known"]
+    notables = None if known["notables"] is None else _notables(known["notables"])
+    counted = Known(known["lines"], notables, known["watched_bytes"])
+    return ContentView(content, counted, Hint(**told["hint"]), told["sha256"])
+
+
+def _notables(told: Mapping[str, Any]) -> Notables:
+    lines = tuple((int(number), str(text)) for number, text in told["lines"])
+    return Notables(told["total"], lines, told["errors"], told["warnings"], tuple(told["alike"]))
+
+
+class _File:
+    """A file as it was when it was named, up to the size that it then had."""
+
+    def __init__(self, told: Mapping[str, Any]) -> None:
+        self.size = cast("int", told["size"])
+        self._descriptor = os.open(told["path"], os.O_RDONLY | getattr(os, "O_BINARY", 0))
+        found = os.fstat(self._descriptor)
+        if (found.st_dev, found.st_ino) != (told["device"], told["inode"]) or not stat.S_ISREG(found.st_mode):
+            raise BursarError("source_changed", "another file has its name", "Call the tool again")
+
+    def read(self, offset: int, length: int) -> bytes:
+        """Return up to `length` bytes from `offset`; fewer only at the end."""
+        os.lseek(self._descriptor, offset, os.SEEK_SET)
+        left = min(length, self.size - offset)
+        parts: list[bytes] = []
+        while left > 0 and (part := os.read(self._descriptor, left)):
+            parts.append(part)
+            left -= len(part)
+        return b"".join(parts)

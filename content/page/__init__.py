@@ -1,0 +1,1 @@
+"""The main content of a web page, as Markdown."""

@@ -1,0 +1,159 @@
+"""A page comes out as its main content, whatever kind of page it is."""
+
+import json
+from pathlib import Path
+
+import pytest
+from bursar.content.page.extract import MAX_BYTES, Page, extract, run
+from bursar.content.page.features import NAMES
+from bursar.content.page.judge import judge
+from bursar.content.page.lexicon import COLUMNS
+
+PAGES = Path(__file__).parent / "pages"
+URL = "https://example.org/section/page.html"
+
+
+def page(name: str) -> Page:
+    return extract((PAGES / f"{name}.html").read_bytes(), URL)
+
+
+def test_an_article_comes_without_what_stands_around_it() -> None:
+    found = page("article")
+    assert found.found == "main content"
+    assert "grinding flour on the northern bank" in found.markdown
+    assert "## How it works" in found.markdown
+    assert "- The pond holds some 60,000 cubic metres." in found.markdown
+    assert "> The mill keeps the moon's time, not ours." in found.markdown
+    assert "[Saturday market](https://example.org/places/saturday-market)" in found.markdown
+    for around in ("cookie", "Ferry timetable", "newsletter", "Privacy", "Weather", "track()"):
+        assert around not in found.markdown
+
+
+def test_an_article_tells_who_wrote_it_and_when() -> None:
+    found = page("article")
+    assert (found.title, found.byline, found.date, found.language) == (
+        "Tide mills return to the estuary",
+        "Ines Valdoro, Tom Achterberg",
+        "2026-03-14",
+        "en-GB",
+    )
+
+
+def test_documentation_keeps_its_structure() -> None:
+    found = page("documentation").markdown
+    assert '```python\nimport lode\n\nwith lode.open("orders.lode") as stream:\n    for record in stream:\n' in found
+    assert "| Mode | Meaning | Creates the file |\n| --- | --- | --- |\n| `r` | read only | no |" in found
+    assert "1. Open the stream.\n   - Choose the mode." in found
+    assert "$n$ records grows as $nk^2$" in found
+    assert "Permalink" not in found
+    assert "API reference" not in found
+
+
+def test_a_forum_that_draws_itself_with_scripts_is_read_all_the_same() -> None:
+    found = page("forum")
+    for said in ("Every winter my starter slows down", "Put the jar into the oven", "The lamp did it"):
+        assert said in found.markdown
+    assert "Privacy Policy" not in found.markdown
+
+
+def test_a_product_page_gives_description_and_specification() -> None:
+    found = page("product").markdown
+    for said in ("Its back panel keeps air moving", "1,180 g", "210 denier"):
+        assert said in found
+    for around in ("You may also like", "Imprint", "Sleeping bags"):
+        assert around not in found
+
+
+def test_a_listing_gives_its_entries_with_their_links() -> None:
+    found = page("listing").markdown
+    for number, title in enumerate(("Reading old maps", "The grammar of bridges", "Lichens of the north wall")):
+        assert f"[{title}](https://example.org/talk/{number})" in found
+    assert "Athenaeum Society" not in found
+
+
+def test_the_words_are_counted() -> None:
+    assert page("listing").words > 80
+
+
+@pytest.mark.parametrize(
+    ("html", "markdown"),
+    [
+        ("", ""),
+        ("just text", "just text\n"),
+        ("<p>one</p>", "one\n"),
+        ("<title>only a title</title>", ""),
+        ("<html></html>", ""),
+        ("<body><nav><a href='/a'>A</a></nav></body>", "[A](https://example.org/a)\n"),
+    ],
+)
+def test_a_page_of_hardly_anything_is_given_whole(html: str, markdown: str) -> None:
+    assert extract(html, URL).markdown == markdown
+
+
+def test_text_that_is_only_in_the_metadata_is_found_there() -> None:
+    body = "The valley was quiet until the railway came. " * 20
+    data = json.dumps({"@type": "NewsArticle", "headline": "Quiet", "articleBody": body})
+    found = extract(f'<script type="application/ld+json">{data}</script><div id="app"></div>', URL)
+    assert found.found == "metadata"
+    assert "until the railway came" in found.markdown
+
+
+def test_content_of_web_components_and_streamed_parts_is_found() -> None:
+    text = "A paragraph of the story that is long enough to be taken for one, with commas, and a full stop at its end. "
+    html = f"<main><h1>Story</h1><my-story><template shadowrootmode=open><p>{text * 3}</p></template></my-story></main>"
+    assert text.strip() in extract(html, URL).markdown
+    html = f'<main><h1>Story</h1><p>{text}</p></main><div hidden id="S:0"><p>{text * 2}Streamed.</p></div>'
+    assert "Streamed." in extract(html, URL).markdown
+
+
+def test_a_worker_writes_the_markdown_and_returns_the_rest(tmp_path: Path) -> None:
+    source, target = PAGES / "article.html", tmp_path / "out.md"
+    facts = run(str(source), str(target), URL, "utf-8")
+    assert target.read_text("utf-8") == page("article").markdown
+    assert json.loads(json.dumps(facts)) == facts
+    assert "markdown" not in facts
+
+
+def test_the_weights_belong_to_the_columns_of_this_version() -> None:
+    columns = [*NAMES, *COLUMNS]
+    assert all(columns[place] == name for place, name in judge().forest.columns.items())
+
+
+PRICES = """<p>Here are prices of all our plans, compared in detail for you.</p>
+<table><tr><th>Plan</th><th>Cost</th></tr><tr><td rowspan=2>A</td><td>1</td></tr><tr><td>2</td></tr></table>"""
+TEXT = "A sentence of the manual that says something about the plans, what they hold, and whom they are made for. "
+
+
+@pytest.mark.parametrize("around", ["", f"<p>{TEXT * 3}</p><p>{TEXT * 4}</p>"])
+def test_a_table_is_kept_whole(around: str) -> None:
+    html = f"<title>T</title><main><h1>Prices</h1>{around}{PRICES}</main>"
+    assert "| Plan | Cost |\n| --- | --- |\n| A | 1 |\n| A | 2 |" in extract(html, URL).markdown
+
+
+def test_a_page_of_few_words_loses_only_what_stands_around_it() -> None:
+    header = '<header><a href="/">Home</a> <a href="/docs">Docs</a></header>'
+    found = extract(f"{header}<h1>Build 4711</h1><p>State: green</p><ul><li>unit 12 ok</li></ul>", URL).markdown
+    assert found == "# Build 4711\n\nState: green\n\n- unit 12 ok\n"
+
+
+def test_a_page_of_nested_layout_tables_keeps_its_headings_and_paragraphs() -> None:
+    data = "<table><tr><th>Level</th><th>Meaning</th></tr><tr><td>1</td><td>single user</td></tr></table>"
+    inner = f"<table><tr><td>&nbsp;</td><td><h2>Run levels</h2><p>{TEXT * 3}</p>{data}<p>{TEXT}</p></td></tr></table>"
+    found = extract(f"<table><tr><td>&nbsp;</td><td>{inner}</td><td></td></tr></table>", URL).markdown
+    assert "\n## Run levels\n" in f"\n{found}"
+    assert "| Level | Meaning |\n| --- | --- |\n| 1 | single user |" in found
+    assert found.count("| --- ") == 2
+    assert "&#160;" not in found
+
+
+def test_entities_written_twice_are_read() -> None:
+    data = json.dumps({"@type": "Article", "author": {"name": "Maria &amp; Katerina"}})
+    assert extract(f'<script type="application/ld+json">{data}</script><p>x</p>', URL).byline == "Maria & Katerina"
+
+
+def test_of_a_page_of_many_megabytes_the_start_is_read_and_that_is_said(tmp_path: Path) -> None:
+    source, target = tmp_path / "in.html", tmp_path / "out.md"
+    source.write_bytes(b"<p>first</p>" + b" " * MAX_BYTES + b"<p>last</p>")
+    facts = run(str(source), str(target), URL)
+    assert target.read_text("utf-8") == "first\n"
+    assert "first 16,000,000 bytes" in str(facts["note"])

@@ -1,0 +1,81 @@
+"""What tests need besides Python, told as `@pytest.mark.needs("bwrap", "root")`, and whether it is here.
+
+python3 tests/needs.py      prints the Debian packages of the programs that are not here, a line each
+"""
+
+import os
+import shutil
+import subprocess
+from functools import cache
+from importlib.util import find_spec
+
+PACKAGES = {
+    "bindfs": "bindfs",
+    "bwrap": "bubblewrap",
+    "ensurepip": "python3-venv",
+    "fusermount": "fuse3",
+    "git": "git",
+    "make": "make",
+    "node": "nodejs",
+    "npm": "npm",
+    "pdftotext": "poppler-utils",
+    "ps": "procps",
+    "strace": "strace",
+}
+"""The Debian package of each program, or module of Python's, that a test may need."""
+
+
+def _is_root() -> bool:
+    return hasattr(os, "geteuid") and os.geteuid() == 0
+
+
+_VIEW = ["--mount", "--pid", "--fork", "--mount-proc", "true"]
+_FUSE = "d=$(mktemp -d) && bindfs $d $d && fusermount -u -z $d; code=$?; rmdir $d; exit $code"
+_TRIALS = {
+    "bwrap": ["bwrap", "--unshare-all", "--ro-bind", "/", "/", "true"],
+    "bindfs": ["sh", "-c", _FUSE],
+    "strace": ["sh", "-c", "sleep 0.2 & strace -qq -o /dev/null -p $! || exit 1; exit 0"],
+    "mounts": ["unshare", "--mount", "mount", "-t", "tmpfs", "none", "/tmp"],
+    "namespaces": ["unshare", *([] if _is_root() else ["--map-root-user"]), *_VIEW],
+    "user namespaces": ["unshare", "--user", "--map-user=1000", "true"],
+}
+"""Commands that work where a program is allowed what it is for."""
+
+NEEDS = sorted({"root", *PACKAGES, *_TRIALS})
+
+
+def _is_here(program: str) -> bool:
+    return bool(shutil.which(program) or (program == "ensurepip" and find_spec(program)))
+
+
+@cache
+def wanting(need: str) -> str:
+    """Return why a need is not met here, beginning with its name; or nothing.
+
+    Raises:
+        KeyError: no such need is known.
+    """
+    if need == "root":
+        return "" if _is_root() else "root: only root may do this"
+    if need in PACKAGES and not _is_here(need):
+        return f"{need}: not installed"
+    if need in PACKAGES and need not in _TRIALS:
+        return ""
+    command = _TRIALS[need]
+    if shutil.which(command[0]) is None:
+        return f"{need}: not on this system"
+    tried = subprocess.run(command, capture_output=True, text=True, check=False)
+    said = (tried.stderr.strip().splitlines() or [f"exit {tried.returncode}"])[-1]
+    return f"{need}: not allowed here ({said})" if tried.returncode else ""
+
+
+def cure(programs: list[str]) -> str:
+    """Return the line that installs programs, or what to say where Debian's tools are not."""
+    packages = " ".join(sorted({PACKAGES[program] for program in programs}))
+    if shutil.which("apt-get"):
+        return f"{'' if _is_root() else 'sudo '}apt-get install {packages}"
+    return f"install what Debian calls {packages} by the package manager of this system"
+
+
+if __name__ == "__main__":
+    print(*sorted({PACKAGES[program] for program in PACKAGES if not _is_here(program)}), sep="\n", end="")

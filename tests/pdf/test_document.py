@@ -1,0 +1,232 @@
+"""A document can be found, searched, clicked through, and says what is not in it."""
+
+import io
+import re
+from pathlib import Path
+
+import pytest
+from bursar.pdf import Missing, Options, render
+from bursar.pdf.pictures import prepared
+from PIL import Image
+from rendered import rendered
+
+
+def picture(path, form="PNG", size=(300, 120)):
+    Image.linear_gradient("L").resize(size).convert("RGB").save(path, form)
+    return path
+
+
+def test_title_author_and_language_are_in_the_file():
+    made = rendered("text", title="A title", author="Ada", language="en-GB")
+    assert made.report.title == "A title"
+    for entry in (b"/Title (A title)", b"/Author (Ada)", b"/Lang (en-GB)"):
+        assert entry in made.pdf
+
+
+def test_front_matter_gives_what_the_caller_did_not():
+    made = rendered('---\ntitle: "From the text"\nlang: fr\n---\n\n# Heading\n')
+    assert made.report.title == "From the text"
+    assert b"/Lang (fr)" in made.pdf
+
+
+def test_the_first_heading_is_the_title_of_last_resort():
+    assert rendered("# Given by *heading*\n\ntext").report.title == "Given by heading"
+
+
+def test_a_text_without_headings_is_titled_by_its_first_words():
+    assert rendered("\n\n*First* words here\n\nmore").report.title == "First words here"
+    assert rendered("word " * 100, plain=True).report.title == "word " * 15 + "word…"
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("The results of the quarter are in this report.", "en"),
+        ("Der Bericht ist fertig, und die Zahlen sind gut.", "de"),
+        ("Le rapport est prêt et les chiffres sont bons.", "fr"),
+        ("Отчёт готов, и это не всё, что мы для вас сделали.", "ru"),
+        ("Η αναφορά είναι έτοιμη", "el"),
+        ("报告完成了", "zh-Hans"),
+    ],
+)
+def test_the_language_is_known_by_script_or_words(text, language):
+    assert f"/Lang ({language})".encode() in rendered(text).pdf
+
+
+@pytest.mark.needs("pdftotext")
+def test_headings_of_one_name_are_different_places():
+    parts = ("intro", "# Title", "# part\n\n# part", "# part 1", "# part")
+    made = rendered("\n\n\\pagebreak\n\n".join(parts), title="Title", toc=True)
+    numbers = re.findall(r"^(\d+)$", made.pages[0], re.MULTILINE)
+    assert numbers == ["2", "3", "4", "4", "5", "6"]
+
+
+def test_headings_are_bookmarks():
+    made = rendered("# One\n\n## Two\n\ntext\n\n# Drei — 中\n")
+    assert made.pdf.count(b"/Title") == 4
+    assert b"/Title (Two)" in made.pdf
+    assert ("Drei — 中".encode("utf-16-be").hex()).encode() in made.pdf
+
+
+def test_links_click_and_odd_schemes_do_not():
+    made = rendered(
+        "[a](https://example.org/a?b=c) <mailto:a@example.org> https://example.org/bare "
+        "[x](javascript:alert(1)) [y](file:///etc/passwd) [z](other.md) [h](#here)\n\n# Here\n"
+    )
+    for url in (b"(https://example.org/a?b=c)", b"(mailto:a@example.org)", b"(https://example.org/bare)"):
+        assert b"/URI " + url in made.pdf
+    for scheme in (b"javascript", b"file:///"):
+        assert scheme not in made.pdf
+    assert [url for url, _ in made.report.dropped_links] == ["javascript:alert(1)", "file:///etc/passwd", "other.md"]
+    assert made.pdf.count(b"/Subtype /Link") == 4
+
+
+def test_links_find_headings_in_every_script():
+    made = rendered("[a](#सार्वभौम-घोषणा) [b](#%E0%B8%97%E0%B8%B5%E0%B9%88)\n\n# सार्वभौम घोषणा!\n\n# ที่\n")
+    assert made.pdf.count(b"/Subtype /Link") == 2
+
+
+@pytest.mark.needs("pdftotext")
+def test_the_table_of_contents_names_the_right_pages():
+    source = "".join(f"# Chapter {i}\n\n{'text ' * 900}\n\n## Part {i}\n\ntext\n\n\\pagebreak\n\n" for i in range(60))
+    made = rendered(source, toc=True)
+    lines = made.text("-layout").split("\n")
+    pages = made.pages
+    for chapter in (0, 17, 59):
+        entry = next(line for line in lines if line.strip().startswith(f"Chapter {chapter} "))
+        number = int(entry.split()[-1])
+        assert f"Chapter {chapter}" in pages[number - 1]
+        assert f"{number} / {len(pages)}" in pages[number - 1]
+
+
+@pytest.mark.needs("pdftotext")
+def test_footnotes_are_numbered_by_use_and_stand_at_the_end():
+    made = rendered("b[^b] a[^a] b[^b] in[^new] line^[written *here*]\n\n[^a]: note a\n[^b]: note b\n[^new]: new[^a]\n")
+    text = " ".join(made.text().split())
+    assert "1. note b" in text
+    assert text.index("1. note b") < text.index("2. note a") < text.index("3. new") < text.index("4. written here")
+
+
+@pytest.mark.needs("pdftotext")
+def test_lists_tables_and_inline_marks_are_all_there():
+    made = rendered(
+        "- [ ] open\n- [x] done\n\n3. three\n4. four\n\n> quoted\n\n**b** *i* ~~s~~ `c` <b>raw</b> a<br>b\n\n"
+        "| `a\\|b` | c |\n|---|---|\n| 1 |\n"
+    )
+    text = " ".join(made.text().split())
+    for words in ("☐ open", "☑ done", "3. three", "4. four", "quoted", "b i s c <b>raw</b> a b", "a|b"):
+        assert words in text
+
+
+@pytest.mark.needs("pdftotext")
+def test_a_missing_picture_is_named_where_it_should_stand(tmp_path):
+    broken = tmp_path / "broken.png"
+    broken.write_bytes(b"\x89PNG\r\n\x1a\n" + b"0" * 50)
+    cut = picture(tmp_path / "cut.jpg", "JPEG")
+    cut.write_bytes(cut.read_bytes()[:-600])
+    good = picture(tmp_path / "good.png")
+    made = rendered(
+        "text ![a chart](good) more\n\n![remote](https://example.org/x.png)\n\n![](broken)\n\n![](cut)\n\n![](nowhere)",
+        {"good": good, "https://example.org/x.png": Missing("HTTP 403: refused"), "broken": broken, "cut": cut},
+    )
+    reasons = dict(made.report.missing)
+    assert made.report.embedded == ("good",)
+    assert set(reasons) == {"https://example.org/x.png", "broken", "cut", "nowhere"}
+    text = " ".join(made.text().split())
+    assert "Image not available: remote https://example.org/x.png HTTP 403: refused" in text
+    assert "text" in text
+    assert "more" in text
+
+
+@pytest.mark.needs("pdftotext")
+def test_a_picture_where_only_text_can_be_is_replaced_by_its_words_and_listed(tmp_path):
+    good = picture(tmp_path / "good.png")
+    made = rendered("# A ![logo](l)\n\n| a |\n|-|\n| ![cell](c) |\n\nx^[note ![n](n)] ![](g)\n\n# ![](g)", {"g": good})
+    assert set(dict(made.report.missing)) == {"l", "c", "n"}
+    assert made.report.embedded == ("g",)
+    text = " ".join(made.text().split())
+    assert all(words in text for words in ("A [logo]", "[cell]", "note [n]"))
+
+
+def test_what_follows_a_picture_begins_at_the_margin(tmp_path):
+    made = rendered("before ![](g)  after", {"g": picture(tmp_path / "good.png")}, page_numbers=False)
+    left = {word: place for _, place, _, _, _, word in made.words}
+    assert left["before"] == pytest.approx(left["after"], abs=0.5)
+
+
+@pytest.mark.parametrize(("mode", "step", "suffix"), [("I;16", 257, "png"), ("I", 90_000, "tiff"), ("F", 0.25, "tiff")])
+def test_a_picture_of_more_than_eight_bits_keeps_its_greys(tmp_path, mode, step, suffix):
+    made = Image.new(mode, (256, 1))
+    for x in range(256):
+        made.putpixel((x, 0), x * step)
+    path = tmp_path / f"deep.{suffix}"
+    made.save(path)
+    shown = prepared(path, 300)
+    greys = [shown.getpixel((x, 0))[0] for x in range(256)]
+    assert greys == pytest.approx(range(256), abs=1)
+
+
+def test_pictures_are_never_larger_than_their_print(tmp_path):
+    big = tmp_path / "big.png"
+    Image.effect_noise((3000, 2000), 90).save(big)
+    made = rendered("![](big)", {"big": big})
+    assert len(made.pdf) < 2_500_000
+
+
+def test_a_turned_photograph_is_upright(tmp_path):
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    path = tmp_path / "turned.jpg"
+    Image.new("RGB", (400, 100), "red").save(path, exif=exif)
+    made = rendered("![](p)", {"p": path})
+    assert b"/Width 100" in made.pdf
+    assert b"/Height 400" in made.pdf
+
+
+def test_nothing_is_opened_that_was_not_given(tmp_path):
+    path = picture(tmp_path / "secret.png")
+    made = rendered(f"![x]({path}) <img src='{path}'>")
+    assert made.report.embedded == ()
+    assert b"/Image" not in made.pdf.replace(b"/ImageB", b"").replace(b"/ImageC", b"").replace(b"/ImageI", b"")
+
+
+def test_only_what_is_used_is_embedded():
+    made = rendered("plain words")
+    assert made.report.fonts == ("Noto Sans",)
+    assert len(made.pdf) < 30_000
+
+
+def test_progress_rises_to_the_end():
+    shares: list[float] = []
+    render("text\n\n" * 2000, Options(), io.BytesIO(), progress=shares.append)
+    assert shares == sorted(shares)
+    assert shares[-1] == 1
+
+
+def test_the_same_text_gives_the_same_pages():
+    first, second = rendered("# a\n\nb 中 ع"), rendered("# a\n\nb 中 ع")
+    assert first.operators == second.operators
+
+
+@pytest.mark.needs("pdftotext")
+def test_a_document_with_everything_in_it_comes_out_whole(tmp_path):
+    source = (Path(__file__).parent / "everything.md").read_text(encoding="utf-8")
+    pictures = {
+        "chart.png": picture(tmp_path / "chart.png"),
+        "https://example.org/missing.png": Missing("HTTP 403: the server refused it"),
+    }
+    made = rendered(source, pictures, toc=True)
+    assert made.report.title == "Quarterly infrastructure report"
+    assert made.report.embedded == ("chart.png",)
+    assert dict(made.report.missing) == {"https://example.org/missing.png": "HTTP 403: the server refused it"}
+    assert [url for url, _ in made.report.dropped_links] == ["javascript:alert(1)"]
+    text = " ".join(made.text().split())
+    for words in (
+        "Contents",
+        "Second chapter",
+        "すべて正常です",
+        "السلام عليكم",
+        "[flag FR]",
+        "2. Written in its place",
+    ):
+        assert words in text

@@ -1,1 +1,0 @@
-"""Reading what the web sent: encodings, main content, Markdown, and the other kinds of document."""
