@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import subprocess
 import sys
 import tempfile
 import threading
@@ -41,6 +42,8 @@ def place(tmp_path_factory):
         hostile_files.crowded(Path(elsewhere) / "crowd", 100_000)
         (base / "elsewhere").symlink_to(elsewhere)
         yield base
+    # Deeper than Python's own way of removing a directory goes.
+    subprocess.run(["rm", "-rf", folder / "deep"], check=True)
 
 
 @pytest.fixture(scope="module")

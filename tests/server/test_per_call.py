@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 from mcp.client.client import Client
@@ -55,6 +56,12 @@ def served(options):
         raw.process.wait(10)
         for pipe in filter(None, (raw.process.stdin, raw.process.stdout, raw.process.stderr)):
             pipe.close()
+
+
+def tree(pid):
+    """Return a process and all that it started, the server itself among them."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [pid, *(each for child in children for each in tree(int(child)))]
 
 
 def begun(raw, marker):
@@ -158,13 +165,28 @@ def test_the_command_of_a_server_that_was_killed_says_so(served, marker):
     assert (found["state"], found["ended"]) == ("partial", "server ended")
 
 
-def test_a_running_command_of_another_server_takes_no_input_and_is_stopped_only_by_one_that_listens(served, marker):
+def test_a_running_command_of_another_server_takes_no_input_and_is_stopped(served, marker):
     staying, other = served("claude-code"), served()
     reference = begun(staying, marker)
     text, is_error, _ = other.call("terminal", artifact=reference, input="x\n")
     assert is_error
     assert text.startswith("input_closed: ")
     text, is_error, _ = other.call("terminal", artifact=reference, stop=True)
+    assert (is_error, json.loads(text)["ended"]) == (False, "stopped")
+    assert wait_until(lambda: not alive(marker))
+
+
+def test_a_stop_that_the_other_server_does_not_hear_says_so(served, marker):
+    staying, other = served("claude-code"), served()
+    reference = begun(staying, marker)
+    deaf = tree(staying.process.pid)
+    for pid in deaf:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        text, is_error, _ = other.call("terminal", artifact=reference, stop=True)
+    finally:
+        for pid in deaf:
+            os.kill(pid, signal.SIGCONT)
     assert is_error
     assert text.startswith("not_running: ")
     assert alive(marker)
