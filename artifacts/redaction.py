@@ -61,7 +61,7 @@ def facts(given: Mapping[str, Fact] | None) -> Mapping[str, Fact] | None:
 
     if given is None:
         return None
-    return {name: redacted(value)[0] if isinstance(value, str) else value for name, value in given.items()}
+    return {name: redacted(value) if isinstance(value, str) else value for name, value in given.items()}
 
 
 def notables(given: "Notables") -> "Notables":
@@ -69,7 +69,7 @@ def notables(given: "Notables") -> "Notables":
     from ..budget.redact import redacted
 
     def line(text: str) -> str:
-        return redacted(text.rpartition(" ")[0] + " …" if text.endswith("…") else text)[0]
+        return redacted(text.rpartition(" ")[0] + " …" if text.endswith("…") else text)
 
     return replace(given, lines=tuple((number, line(text)) for number, text in given.lines))
 

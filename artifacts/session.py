@@ -384,7 +384,7 @@ class Session:
             return label
         from ..budget.redact import redacted
 
-        return redacted(label)[0]
+        return redacted(label)
 
     def _neighbour(self, handle: str) -> "Session":
         known = self._neighbours.get(handle)

@@ -1,6 +1,6 @@
 """Texts made to be slow, through every tool, while somebody else asks the server whether it is there.
 
-    python bench/hostile_text.py [--quick] [--redact off|shown|stored]
+    python bench/hostile_text.py [--every N] [--redact off|shown|stored]
 
 Runs of each sign, pairs and beginnings of every format, 1 MB long, are read, fetched, printed, searched, paged, listed
 and set as PDFs by one session over HTTP; another asks for `/healthz` every 50 ms. Printed are, for each way, the
@@ -11,6 +11,7 @@ import argparse
 import http.server
 import itertools
 import json
+import multiprocessing
 import os
 import select
 import subprocess
@@ -125,34 +126,39 @@ class Site(http.server.BaseHTTPRequestHandler):
         """Say nothing."""
 
 
-class Other(threading.Thread):
-    """Somebody who asks every 50 ms, and remembers the longest wait since it was last asked for."""
+class Other:
+    """Somebody who asks every 50 ms, and remembers the longest wait since it was last asked for.
+
+    It is a process of its own: what is measured is the server, not how busy this one is.
+    """
 
     def __init__(self, base):
-        super().__init__(daemon=True)
-        self._base = base
-        self.longest = 0.0
+        context = multiprocessing.get_context("spawn")
+        self._longest = context.Value("d", 0.0)
+        self._process = context.Process(target=ask, args=(base, self._longest), daemon=True)
+        self._process.start()
 
-    def await_server(self):
-        """Wait until the server answers."""
+    def end(self):
+        """Let it ask no more."""
+        self._process.kill()
+        self._process.join()
+
+    def longest(self):
+        """Return the longest wait since this was last called, in seconds, and forget it."""
+        with self._longest.get_lock():
+            longest, self._longest.value = self._longest.value, 0.0
+        return longest
+
+
+def ask(base, longest):
+    """Ask the server whether it is there, until it no longer is."""
+    with httpx2.Client(trust_env=False, timeout=120) as http_client:
         while True:
-            try:
-                httpx2.get(f"{self._base}/healthz", trust_env=False).raise_for_status()
-            except httpx2.TransportError:
-                time.sleep(EVERY_S)
-            else:
-                return
-
-    def run(self):
-        with httpx2.Client(trust_env=False, timeout=120) as http_client:
-            while True:
-                started = time.monotonic()
-                try:
-                    http_client.get(f"{self._base}/healthz").raise_for_status()
-                except httpx2.TransportError:  # the server was ended
-                    return
-                self.longest = max(self.longest, time.monotonic() - started)
-                time.sleep(EVERY_S)
+            started = time.monotonic()
+            http_client.get(f"{base}/healthz").raise_for_status()
+            with longest.get_lock():
+                longest.value = max(longest.value, time.monotonic() - started)
+            time.sleep(EVERY_S)
 
 
 class User:
@@ -193,12 +199,10 @@ class User:
         return ""
 
 
-def texts(length, *, quick):
-    """Return the texts: runs, pieces behind openings."""
-    runs = SIGNS + PIECES
-    openings = OPENINGS[:4] if quick else OPENINGS
-    made = [(opening + piece * (length // len(piece.encode()))) for piece in runs for opening in openings]
-    return [text.encode() for text in (made[::19] if quick else made)]
+def texts(length, every):
+    """Return one of so many texts: runs, pieces behind openings."""
+    made = [(opening + piece * (length // len(piece.encode()))) for piece in SIGNS + PIECES for opening in OPENINGS]
+    return [text.encode() for text in made[::every]]
 
 
 def ways(user, folder, made):
@@ -247,12 +251,12 @@ SITE = ""
 def main():
     """Run it and print a table."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--every", type=int, default=1, help="send one of so many texts")
     parser.add_argument("--redact", default="shown")
     parser.add_argument("--only", default="", help="ways whose name begins so")
     parser.add_argument("--bytes", type=int, default=1_000_000)
     options = parser.parse_args()
-    made = texts(options.bytes, quick=options.quick)
+    made = texts(options.bytes, options.every)
     Site.texts = made
     site = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Site)
     threading.Thread(target=site.serve_forever, daemon=True).start()
@@ -282,34 +286,34 @@ def main():
 def measure(base, folder, made, only):
     """Send every text every way."""
     other, user = Other(base), User(base)
-    other.await_server()
-    other.start()
-    time.sleep(1)
-    user.call("read_artifact")
-    print(
-        f"{len(made)} texts of {len(made[0]):,} bytes; alone the other waits {other.longest * 1000:.0f} ms at most",
-        flush=True,
-    )
-    print(f"{'way':28} {'other waits':>12} {'longest call':>13}  worst text, not answered", flush=True)
-    overall = 0.0
-    for name, way in ways(user, folder, made):
-        if not name.startswith(only):
-            continue
-        worst, longest, worst_text, failures = 0.0, 0.0, b"", []
-        for number, text in enumerate(made):
-            other.longest, started = 0.0, time.monotonic()
-            try:
-                way(number)
-            except Exception as error:  # noqa: BLE001 - whatever it is, it is told
-                failures.append(f"{text[:12]!r}: {type(error).__name__} {str(error)[:80]}")
-            longest = max(longest, time.monotonic() - started)
-            if other.longest > worst:
-                worst, worst_text = other.longest, text[:16]
-        overall = max(overall, worst)
-        print(
-            f"{name:28} {worst * 1000:9.0f} ms {longest:11.2f} s  {worst_text!r} {'; '.join(failures[:3])}", flush=True
-        )
+    try:
+        user.call("read_artifact")
+        time.sleep(2)
+        other.longest()
+        time.sleep(5)
+        said = f"alone the other waits {other.longest() * 1000:.0f} ms at most"
+        print(f"{len(made)} texts of {len(made[0]):,} bytes; {said}", flush=True)
+        print(f"{'way':28} {'other waits':>12} {'longest call':>13}  worst text, not answered", flush=True)
+        overall = max(sent(name, way, made, other) for name, way in ways(user, folder, made) if name.startswith(only))
+    finally:
+        other.end()
     print(f"the longest wait of the other: {overall * 1000:.0f} ms")
+
+
+def sent(name, way, made, other):
+    """Send every text one way, print how long that took; return the longest wait of the other."""
+    worst, longest, worst_text, failures = 0.0, 0.0, b"", []
+    for number, text in enumerate(made):
+        started = time.monotonic()
+        try:
+            way(number)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is told
+            failures.append(f"{text[:12]!r}: {type(error).__name__} {str(error)[:80]}")
+        longest = max(longest, time.monotonic() - started)
+        if (waited := other.longest()) > worst:
+            worst, worst_text = waited, text[:16]
+    print(f"{name:28} {worst * 1000:9.0f} ms {longest:11.2f} s  {worst_text!r} {'; '.join(failures[:3])}", flush=True)
+    return worst
 
 
 if __name__ == "__main__":

@@ -94,8 +94,6 @@ _KEY = r"\\.|[A-Za-z0-9+/=]+"
 _KEY_MIN_BYTES, _KEY_LINE_MIN_BYTES = 32, 16
 """Without a piece of the first length there is no key between its marks; shorter ones than the second are words."""
 
-_MARK = r"\[redacted[:\]]|://[^\s\"]{0,200}:\*+@"
-
 _compiled = cache(compile_bytes)
 
 
@@ -135,38 +133,31 @@ def _key_pieces(body: bytes, start: int, *, is_whole: bool) -> tuple[tuple[int, 
     )
 
 
-def blanked(text: bytes) -> tuple[bytes, int]:
+def blanked(text: bytes) -> bytes:
     """Blank each credential by a mark of its length, such as `[redacted:npm-token]********`; all else stays in place.
 
     Returns:
-        A text of the same length, and how many were blanked. What was valid JSON or UTF-8 still is.
+        A text of the same length. What was valid JSON or UTF-8 still is.
     """
     out: bytearray | None = None
-    count = 0
     for secret in secrets(text):
         out = bytearray(text) if out is None else out
         for number, (start, end) in enumerate(secret.pieces):
             mark = b"" if number else _mark(secret.kind, end - start)
             out[start:end] = mark + b"*" * (end - start - len(mark))
-        count += 1
-    return (text if out is None else bytes(out)), count
+    return text if out is None else bytes(out)
 
 
-def redacted(text: str) -> tuple[str, int]:
-    """Replace each credential in a text by a short mark such as `[redacted:aws-key]`, never a longer one than it.
-
-    Returns:
-        The text, and how many were replaced.
-    """
+def redacted(text: str) -> str:
+    """Replace each credential in a text by a short mark such as `[redacted:aws-key]`, never a longer one than it."""
     data = utf8(text).encode()
     parts: list[bytes] = []
-    position = count = 0
+    position = 0
     for secret in secrets(data):
         for number, (start, end) in enumerate(secret.pieces):
             parts += (data[position:start], b"*" if number else _mark(secret.kind, end - start))
             position = end
-        count += 1
-    return (b"".join([*parts, data[position:]]).decode("utf-8", "replace"), count) if count else (text, 0)
+    return b"".join([*parts, data[position:]]).decode("utf-8", "replace") if parts else text
 
 
 def document(text: str) -> str:
@@ -178,17 +169,12 @@ def document(text: str) -> str:
 
 def _value(value: object) -> object:
     if isinstance(value, str):
-        return redacted(value)[0]
+        return redacted(value)
     if isinstance(value, list):
         return [_value(item) for item in cast("list[object]", value)]
     if isinstance(value, dict):
-        return {redacted(name)[0]: _value(item) for name, item in cast("dict[str, object]", value).items()}
+        return {redacted(name): _value(item) for name, item in cast("dict[str, object]", value).items()}
     return value
-
-
-def marks(text: str) -> int:
-    """Count the marks of blanked credentials in a text, those included that were cut off in their middle."""
-    return sum(1 for _ in _compiled(_MARK).finditer(utf8(text).encode()))
 
 
 def _mark(kind: str, length: int) -> bytes:
@@ -228,7 +214,7 @@ def discreet(text: str) -> str:
     """
     if _MAYBE.search(text) is None:
         return text
-    data = redacted(text)[0].encode("utf-8", "replace")
+    data = redacted(text).encode("utf-8", "replace")
     parts: list[bytes] = []
     position = 0
     for found in _compiled(_GIVEN_AWAY).finditer(data):
@@ -271,7 +257,7 @@ class Redacted:
         start = number * _BLOCK_BYTES
         before = min(start, REACH_BYTES)
         wanted = before + _BLOCK_BYTES + REACH_BYTES
-        text, _ = blanked(self._content.read(start - before, wanted))
+        text = blanked(self._content.read(start - before, wanted))
         block = text[before : before + _BLOCK_BYTES]
         if len(block) == _BLOCK_BYTES:  # else it may still grow
             if len(self._blocks) >= _BLOCKS_KEPT:

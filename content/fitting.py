@@ -6,7 +6,7 @@ To know a large table or document takes seconds, and parts of that are single st
 import os
 import stat
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import cached_property
 from typing import Any, cast
 
@@ -66,7 +66,7 @@ class ContentView:
 
 
 def fitted(draft: Draft, ceiling: Ceiling, *, redacts: bool) -> str:
-    """Serialise a draft within its ceiling; what looks like a credential is replaced, and `redacted` counts it.
+    """Serialise a draft within its ceiling; what looks like a credential is replaced.
 
     Contents come here without theirs: what is cut in a preview can no longer be recognised. The rest, such as names and
     titles, is looked at here.
@@ -76,10 +76,7 @@ def fitted(draft: Draft, ceiling: Ceiling, *, redacts: bool) -> str:
         return text
     from ..budget import redact
 
-    text = redact.document(text)
-    if count := redact.marks(text):
-        text = redact.document(reply.fit(replace(draft, entries={**draft.entries, "redacted": count}), ceiling))
-    return text
+    return redact.document(text)
 
 
 def load() -> None:

@@ -245,7 +245,7 @@ class Dispatcher:
             return line
         from ..budget.redact import redacted
 
-        return redacted(line)[0]
+        return redacted(line)
 
     @contextmanager
     def _aloft(self, session: Session) -> Generator[_Flight]:

@@ -55,14 +55,13 @@ def planted(name):
 @pytest.mark.parametrize("around", ["{}", "see {} there\n", '{{"a":"{}"}}', "'{}',", "\t{}\r\n", "é{} é", "({})"])
 def test_a_credential_is_blanked_whole_and_nothing_around_it_moves(name, around):
     text = around.format(planted(name))
-    blank, count = redact.blanked(text.encode())
-    assert count == 1
+    blank = redact.blanked(text.encode())
+    assert len(list(redact.secrets(text.encode()))) == 1
     assert len(blank) == len(text.encode())
     assert blank.count(b"\n") == text.count("\n")
     for piece in SECRETS[name].split():
         assert piece.encode() not in blank
-    short, replaced = redact.redacted(text)
-    assert replaced == 1
+    short = redact.redacted(text)
     assert len(short) <= len(text)
     assert short.startswith(around.partition("{}")[0].replace("{{", "{"))
     if name != "password":
@@ -71,16 +70,14 @@ def test_a_credential_is_blanked_whole_and_nothing_around_it_moves(name, around)
 
 @pytest.mark.parametrize("name", [name for name in SECRETS if name.split()[0] not in AROUND])
 def test_a_credential_behind_an_underscore_is_blanked(name):
-    blank, count = redact.blanked(f"prod_{SECRETS[name]} ".encode())
-    assert count == 1
+    blank = redact.blanked(f"prod_{SECRETS[name]} ".encode())
     assert blank.startswith(b"prod_[redacted")
 
 
 @pytest.mark.parametrize("name", SECRETS)
 def test_a_mark_is_not_taken_for_a_credential(name):
-    blank, _ = redact.blanked(planted(name).encode())
-    assert redact.blanked(blank) == (blank, 0)
-    assert redact.marks(blank.decode()) == 1
+    blank = redact.blanked(planted(name).encode())
+    assert redact.blanked(blank) == blank
 
 
 @pytest.mark.parametrize(
@@ -100,7 +97,7 @@ def test_a_mark_is_not_taken_for_a_credential(name):
     ],
 )
 def test_what_only_resembles_a_credential_stays(text):
-    assert redact.redacted(text) == (text, 0)
+    assert redact.redacted(text) == text
 
 
 @pytest.mark.parametrize("name", [name for name in SECRETS if name.split()[0] not in AROUND])
@@ -110,23 +107,21 @@ def test_what_only_resembles_a_credential_stays(text):
 )
 def test_a_credential_behind_what_is_written_in_letters_and_is_none_is_blanked(name, before):
     text = f'{{"log":"{before}{SECRETS[name]} and more"}}'.encode()
-    blank, count = redact.blanked(text)
-    assert count == 1
+    blank = redact.blanked(text)
     assert SECRETS[name].encode() not in blank
     assert blank.startswith(f'{{"log":"{before}['.encode())
 
 
 @pytest.mark.parametrize("name", ["github-token", "gitlab-token", "anthropic-key", "npm-token", "pypi-token"])
 def test_a_credential_with_a_prefix_of_its_own_is_blanked_behind_any_letter(name):
-    blank, count = redact.blanked(f"x{SECRETS[name]}".encode())
-    assert (count, blank[:11]) == (1, b"x[redacted:")
+    assert redact.blanked(f"x{SECRETS[name]}".encode()).startswith(b"x[redacted:")
 
 
 @pytest.mark.parametrize("name", SECRETS)
 @pytest.mark.parametrize("at", [0, 1, (64 << 10) - 7, (64 << 10) + 1, (128 << 10) - 1500])
 def test_every_window_of_a_content_shows_the_same(name, at):
     text = b"x" * max(0, at - 1) + b" " * (at > 0) + planted(name).encode() + b" " + b"y" * 70_000
-    whole, _ = redact.blanked(text)
+    whole = redact.blanked(text)
     lens = redact.Redacted(Held(text))
     assert lens.size == len(text)
     for offset in (
@@ -158,7 +153,7 @@ def test_blanking_keeps_length_lines_and_utf8(text):
         if "\ud800" <= max(text, default="") <= "\udfff"
         else text.encode("utf-8", "replace")
     )
-    blank, _ = redact.blanked(data)
+    blank = redact.blanked(data)
     assert len(blank) == len(data)
     assert blank.count(b"\n") == data.count(b"\n")
     assert blank.decode("utf-8", "replace").count("\ufffd") == data.decode("utf-8", "replace").count("\ufffd")
@@ -177,7 +172,7 @@ def test_a_json_document_stays_one(value):
     shown = redact.document(text)
     assert shape(json.loads(shown)) == shape(json.loads(text))
     assert len(shown) <= len(text)
-    assert shape(json.loads(redact.blanked(text.encode())[0])) is not None
+    assert shape(json.loads(redact.blanked(text.encode()))) is not None
 
 
 def redactable(value):

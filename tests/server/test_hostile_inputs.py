@@ -27,7 +27,7 @@ not_utf8 shown_as earlier url final_url content_type code cause failed_at http_s
 format width height mode animated frames blank orientation stripped declared sha256 received title author published
 modified site language description found kind next unreadable from parts omitted words pages characters replaced
 images_embedded images_missing links_dropped notes fonts all_replaced entries truncated isolation more_facts tables
-encoding redacted cut image formulas byline""".split()
+encoding cut image formulas byline""".split()
 
 
 @pytest.fixture(scope="module")

@@ -35,12 +35,11 @@ def ask(client, tool, **arguments):
     return json.loads(text) if text.startswith("{") else text
 
 
-def test_previews_show_marks_and_count_them(client, files):
+def test_previews_show_marks(client, files):
     told = ask(client, "read_file", path="small.txt")
     assert told["preview"] == f"token [redacted:github-token]{'*' * 17}\nkey [redacted:aws-key]**\n"
-    assert told["redacted"] == 2
     assert told["size"] == {"bytes": 72, "lines": 2}
-    assert ask(client, "read_file", path="keys.json")["redacted"] > 0
+    assert "[redacted:" in json.dumps(ask(client, "read_file", path="keys.json")["preview"])
     assert ask(client, "read_file", path="id_rsa")["preview"].count("\n") == PEM.count("\n")
     assert "[redacted:github-token]" in json.dumps(ask(client, "read_file", path="app.log")["preview"])
 
@@ -65,7 +64,7 @@ def test_pages_and_searches_show_the_same_wherever_they_begin(client, files):
 def test_commands_names_and_errors_are_redacted_too(client, files):
     told = ask(client, "terminal", command=f"echo {TOKEN}; cat small.txt")
     assert told["did"] == "$ echo [redacted:github-token]; cat small.txt"
-    assert told["redacted"] == 4
+    assert told["preview"].count("[redacted:") == 3
     assert "[redacted:github-token]" in ask(client, "read_file", path=f"{TOKEN}.txt")
     (files / f"{KEY}.txt").write_text("named\n")
     assert "[redacted:aws-key]" in ask(client, "directory_tree", depth=1)["preview"]
@@ -78,7 +77,7 @@ def test_the_artifact_keeps_the_original_or_not_by_setting(client, files):
         assert (TOKEN in content) == (client.redact == "shown")
         assert len(content) == 72
         again = ask(client, "read_artifact", artifact=told["artifact"])
-        assert again["redacted"] >= 2
+        assert again["preview"].count("[redacted:") == 2
         assert "damaged" not in json.dumps(again)
 
 
@@ -93,7 +92,6 @@ def test_without_it_nothing_is_touched(options, files):
     with running(*options) as client:
         text, _, _ = client.call("read_file", path="small.txt")
     assert json.loads(text)["preview"] == f"token {TOKEN}\nkey {KEY}\n"
-    assert "redacted" not in json.loads(text)
 
 
 def test_a_search_finds_nothing_of_what_is_blanked_in_whichever_way_it_is_made(client, files):
