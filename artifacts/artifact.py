@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from ..budget.content import Content
-from . import refusals
+from . import errors
 from .folder import ABSENT, read_at
 from .index import LineIndex, Progress
 from .limits import Redaction
@@ -204,29 +204,29 @@ class Artifact:
             descriptor = self._home.open_content(self.record.content)
         except OSError as error:
             if error.errno in ABSENT:
-                raise refusals.unknown_artifact() from error
-            raise refusals.unreadable(self.id, error) from error
+                raise errors.unknown_artifact() from error
+            raise errors.unreadable(self.id, error) from error
         try:
             if not self._home.check_content(self.record, descriptor):
-                raise refusals.damaged(self.ref)
+                raise errors.damaged(self.ref)
         except BaseException as error:
             os.close(descriptor)
             if isinstance(error, OSError):
-                raise refusals.unreadable(self.id, error) from error
+                raise errors.unreadable(self.id, error) from error
             raise
         return descriptor
 
     def _open_source(self) -> int:
         source = self.record.source
         if source is None or self._opener is None:
-            raise refusals.unknown_artifact()
+            raise errors.unknown_artifact()
         descriptor = self._opener(source.path)
         try:
             _check_source(source, os.fstat(descriptor))
         except BaseException as error:
             os.close(descriptor)
             if isinstance(error, OSError):
-                raise refusals.unreadable(source.path, error) from error
+                raise errors.unreadable(source.path, error) from error
             raise
         return descriptor
 
@@ -260,7 +260,7 @@ class Opened:
         try:
             return read_at(self.descriptor, offset, length) if length > 0 else b""
         except OSError as error:
-            raise refusals.unreadable("the content", error) from error
+            raise errors.unreadable("the content", error) from error
 
 
 def _redacted(content: Content) -> Content:
@@ -280,4 +280,4 @@ def _check_source(source: Source, found: os.stat_result) -> None:
     elif source.ctime_ns and found.st_ctime_ns != source.ctime_ns:
         what = "changed since"
     if what:
-        raise refusals.source_changed(source.path, what)
+        raise errors.source_changed(source.path, what)

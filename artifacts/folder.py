@@ -71,7 +71,7 @@ class Folder:
         folder = cls._opened(path, str(path), None)
         if not is_new and not is_ours(folder):
             raise _refused(path, "it is in use for something else")
-        folder.heal()
+        folder.restore_mode()
         return folder
 
     def child(self, name: str, *, create: bool = False) -> "Folder":
@@ -88,10 +88,10 @@ class Folder:
             if not _heal(self._name(name), self._descriptor):
                 raise
             folder = self._opened(self.path / name, self._name(name), self._descriptor)
-        folder.heal()
+        folder.restore_mode()
         return folder
 
-    def heal(self) -> None:
+    def restore_mode(self) -> None:
         """Close it to everybody else, whatever its mode was."""
         if self._descriptor is not None:
             _close_to_others(self._descriptor)

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from ..errors import BursarError
 from . import locks, ownership, records, usage
+from .filesystem import is_local
 from .folder import ABSENT, TEMPORARY, Folder
-from .grounds import is_local
 from .limits import Limits
 from .ownership import OWNER
 from .session import DIRECTORY, LOCK

@@ -14,7 +14,7 @@ from .reader import PAGE_BYTES
 from .spans import Span
 
 if TYPE_CHECKING:
-    from ._engines import Engine, Hits
+    from .engines import Engine, Hits
 
 DEADLINE_S = 10.0
 LINES_MAX = 500
@@ -135,7 +135,7 @@ class _Search:
         self._found: Found | None = None
 
     def run(self) -> Found:
-        from ._engines import engine
+        from .engines import engine
 
         with self._artifact.opened() as content:
             start, end, first_line = self._range(content)

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Protocol
 
 from ..errors import BursarError
-from . import index, locks, records, refusals, usage
+from . import errors, index, locks, records, usage
 from .artifact import Artifact, Opener
+from .catalog import Catalog
 from .folder import CREATE, Folder, read_at
 from .index import BLOCK, INDEX_MAX_BYTES, LineIndex
-from .ledger import Ledger
 from .limits import Limits, Redaction
 from .ownership import OWNER
 from .records import Fact, Record, Source
@@ -64,14 +64,14 @@ class Session:
     Attributes:
         handle: the key to it, `ses_` and 22 characters; shown to nobody but its owner.
         owner: whom it belongs to.
-        ledger: its records; for the writers of this room.
+        catalog: its records; for the writers of this room.
         growing: what is being written here, each with the name of its file, empty where it has none yet.
     """
 
     def __init__(self, handle: str, owner: str, folder: Folder, lock: int, limits: Limits, store: Shelves) -> None:
         self.handle = handle
         self.owner = owner
-        self.ledger = Ledger(folder, fsync=limits.fsync)
+        self.catalog = Catalog(folder, fsync=limits.fsync)
         self._folder = folder
         self._locks = [lock]
         self._limits = limits
@@ -101,13 +101,13 @@ class Session:
         return self._used is not None and time.monotonic() - self._counted < _COUNT_EVERY_S
 
     def survey(self) -> None:
-        """Look at what is stored, also by other processes. Blocks.
+        """Previewer at what is stored, also by other processes. Blocks.
 
         Raises:
             BursarError: store_failed.
         """
         self.room(anew=True)
-        self.ledger.survey()
+        self.catalog.survey()
 
     @property
     def is_empty(self) -> bool:
@@ -170,11 +170,11 @@ class Session:
         """
         self._touch()
         source = source_of(path, found)
-        earlier = self.ledger.with_source(source)
+        earlier = self.catalog.with_source(source)
         if earlier is not None and not earlier.content:
             return self.view(earlier, opener)
         try:
-            record = self.ledger.enter(
+            record = self.catalog.add(
                 "",
                 None,
                 lambda artifact, _: Record(
@@ -182,7 +182,7 @@ class Session:
                 ),
             )
         except OSError as error:
-            raise refusals.from_os(error, f"the reference to {path}") from error
+            raise errors.from_os(error, f"the reference to {path}") from error
         return self.view(record, opener)
 
     def artifacts(self, opener: Opener | None = None) -> list[Artifact]:
@@ -193,9 +193,9 @@ class Session:
         """
         self._touch()
         try:
-            return [self.view(record, opener) for record in self.ledger.all()]
+            return [self.view(record, opener) for record in self.catalog.all()]
         except OSError as error:
-            raise refusals.unreadable("the list of artifacts", error) from error
+            raise errors.unreadable("the list of artifacts", error) from error
 
     def open(self, reference: str, opener: Opener | None = None) -> Artifact:
         """Return an artifact as it is now.
@@ -214,12 +214,12 @@ class Session:
             return self._neighbour(named.handle).open(named.id, opener)
         artifact = self._of_path(reference) if named is None else named.id
         if not artifact or (record := self._find(artifact)) is None:
-            raise refusals.unknown_artifact()
+            raise errors.unknown_artifact()
         return self.view(record, opener)
 
     def same_as(self, sha256: str, size: int) -> Artifact | None:
         """Return the first whole artifact with this content, as far as this process knows, if it is untouched; fast."""
-        record = self.ledger.with_content(sha256, size)
+        record = self.catalog.with_content(sha256, size)
         if record is None:
             return None
         try:
@@ -236,7 +236,7 @@ class Session:
 
     def remove(self, artifact: Artifact) -> None:
         """Let an artifact of this session cease to exist."""
-        self.ledger.strike(artifact.record)
+        self.catalog.delete(artifact.record)
 
     def ask_to_stop(self, artifact: Artifact) -> None:
         """Ask whichever process writes a live artifact to stop; `is_asked_to_stop` tells it.
@@ -249,7 +249,7 @@ class Session:
         except FileExistsError:
             return
         except OSError as error:
-            raise refusals.from_os(error, "that it is to stop") from error
+            raise errors.from_os(error, "that it is to stop") from error
 
     def is_asked_to_stop(self, artifact: Artifact) -> bool:
         """Tell whether another process has asked for that since; tells it once."""
@@ -263,7 +263,7 @@ class Session:
     def same_source(self, source: Source, opener: Opener | None = None) -> Artifact | None:
         """Return the latest whole artifact made from this state of a local file; fast."""
         self._touch()
-        record = self.ledger.with_source(source)
+        record = self.catalog.with_source(source)
         return None if record is None else self.view(record, opener)
 
     def close(self) -> None:
@@ -296,10 +296,10 @@ class Session:
         """
         if self._used is None or anew:
             try:
-                self._used = self.ledger.stored_bytes(but=set(self.growing.values()))
+                self._used = self.catalog.stored_bytes(but=set(self.growing.values()))
                 self._counted = time.monotonic()
             except OSError as error:
-                raise refusals.from_os(error, "more in this session") from error
+                raise errors.from_os(error, "more in this session") from error
         return self._limits.session_bytes - self._used - sum(part.size for part in tuple(self.growing))
 
     @property
@@ -392,7 +392,7 @@ class Session:
             try:
                 known = self._store.attach(handle, self.owner)
             except BursarError as error:
-                raise refusals.unknown_artifact() from error
+                raise errors.unknown_artifact() from error
             while len(self._neighbours) >= _NEIGHBOURS_MAX:
                 self._neighbours.pop(next(iter(self._neighbours)), None)  # closed when its last artifact is let go
             self._neighbours[handle] = known
@@ -409,9 +409,9 @@ class Session:
 
     def _find(self, artifact: str) -> Record | None:
         try:
-            return self.ledger.find(artifact)
+            return self.catalog.find(artifact)
         except OSError as error:
-            raise refusals.unreadable(artifact, error) from error
+            raise errors.unreadable(artifact, error) from error
 
     def _touch(self) -> None:
         """Have a directory that is private, and say on disk that the session is in use, now and then.
@@ -420,9 +420,9 @@ class Session:
             BursarError: unknown_session if it was deleted.
         """
         if self.is_gone:
-            raise refusals.unknown_session()
+            raise errors.unknown_session()
         with suppress(OSError):
-            self._folder.heal()
+            self._folder.restore_mode()
         now = time.monotonic()
         if now - self._touched < _TOUCH_EVERY_S:
             return

@@ -6,7 +6,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
 
-from . import refusals
+from . import errors
 from .folder import APPEND, Folder, read_at, write
 from .index import BLOCK
 
@@ -36,7 +36,7 @@ class Spool:
         try:
             descriptor, self._name = folder.temporary()
         except OSError as error:
-            raise refusals.from_os(error, what) from error
+            raise errors.from_os(error, what) from error
         os.close(descriptor)
         self.path: Path = folder.path / self._name
 
@@ -50,7 +50,7 @@ class Spool:
         try:
             return os.fstat(self._opened()).st_size
         except OSError as error:
-            raise refusals.from_os(error, self._what) from error
+            raise errors.from_os(error, self._what) from error
 
     def write(self, data: bytes) -> None:
         """Append.
@@ -62,7 +62,7 @@ class Spool:
         try:
             write(descriptor, data)
         except OSError as error:
-            raise refusals.from_os(error, self._what) from error
+            raise errors.from_os(error, self._what) from error
 
     def read(self, offset: int, length: int) -> bytes:
         """Return up to `length` bytes from `offset`; fewer only at the end.
@@ -74,7 +74,7 @@ class Spool:
         try:
             return read_at(descriptor, offset, length)
         except OSError as error:
-            raise refusals.from_os(error, self._what) from error
+            raise errors.from_os(error, self._what) from error
 
     def pour(self, sink: Sink) -> None:
         """Write all of it into a writer or a file of the workspace; takes as long as copying a file does.
@@ -100,7 +100,7 @@ class Spool:
             try:
                 self._descriptor = self._folder.open(self._name, os.O_RDWR | APPEND)
             except OSError as error:
-                raise refusals.from_os(error, self._what) from error
+                raise errors.from_os(error, self._what) from error
         return self._descriptor
 
     def __enter__(self) -> Self:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import BursarError
-from . import ownership, refusals, usage
+from . import errors, ownership, usage
 from .folder import ABSENT, TEMPORARY, Folder, write
 from .limits import Limits
 from .ownership import OWNER
@@ -55,13 +55,13 @@ class Store:
                     folder, lock = self._make(minted, owner)
                 except FileExistsError:
                     if handle:
-                        raise refusals.unknown_session() from None
+                        raise errors.unknown_session() from None
                     continue
                 session = Session(minted, owner, folder, lock, self.limits, self)
                 session.survey()
                 return session
         except OSError as error:
-            raise refusals.from_os(error, "a new session", in_session=False) from error
+            raise errors.from_os(error, "a new session", in_session=False) from error
 
     def attach(self, handle: str, owner: str) -> Session:
         """Open the session that a handle is the key to.
@@ -71,7 +71,7 @@ class Store:
                 read_failed when it cannot be told just now.
         """
         if not HANDLE.fullmatch(handle):
-            raise refusals.unknown_session()
+            raise errors.unknown_session()
         try:
             folder = self._folder().child(_directory(handle))
             lock = take_lock(folder, os.O_RDWR | os.O_CREAT)  # somebody may have deleted it
@@ -81,7 +81,7 @@ class Store:
         try:
             # Read after locking: a session that was being swept has lost this file by now.
             if not ownership.read(folder).is_for(handle, owner):
-                raise refusals.unknown_session()
+                raise errors.unknown_session()
         except OSError as error:
             session.close()
             raise _not_attached(error) from error
@@ -106,9 +106,9 @@ class Store:
         try:
             remove(self._folder(), _directory(handle))
         except FileNotFoundError:
-            raise refusals.unknown_session() from None
+            raise errors.unknown_session() from None
         except OSError as error:
-            raise refusals.from_os(error, "less", in_session=False) from error
+            raise errors.from_os(error, "less", in_session=False) from error
 
     def sweep(self, *, every_s: float | None = None) -> "Swept":
         """Remove what is too old or too much, never a session in use; call it in a thread, at the start and at times.
@@ -126,7 +126,7 @@ class Store:
                 return sweep(self._folder(), self.limits, time.time())
             return sweep_if_due(self._folder(), self.limits, time.time(), every_s)
         except OSError as error:
-            raise refusals.from_os(error, "less", in_session=False) from error
+            raise errors.from_os(error, "less", in_session=False) from error
 
     def check(self) -> None:
         """Try to store something as a writer does; nothing is left of it, and nothing else is touched. Blocks.
@@ -148,7 +148,7 @@ class Store:
                 os.close(descriptor)
                 root.remove(name)
         except OSError as error:
-            raise refusals.from_os(error, "anything", in_session=False) from error
+            raise errors.from_os(error, "anything", in_session=False) from error
 
     @property
     def is_local(self) -> bool:
@@ -157,7 +157,7 @@ class Store:
         Raises:
             BursarError: data_directory_refused.
         """
-        from .grounds import is_local
+        from .filesystem import is_local
 
         return is_local(self._folder())
 
@@ -172,7 +172,7 @@ class Store:
                 self._folder().child(name, create=True).close()
             folder = self._folder().child(name)
         except OSError as error:
-            raise refusals.from_os(error, f"anything in {name}", in_session=False) from error
+            raise errors.from_os(error, f"anything in {name}", in_session=False) from error
         folder.close()
         return folder.path
 
@@ -275,4 +275,4 @@ def _has(folder: Folder, name: str) -> bool:
 
 def _not_attached(error: OSError) -> BursarError:
     """Tell that there is no such session, or that the system could not say."""
-    return refusals.unknown_session() if error.errno in ABSENT else refusals.unreadable("the session", error)
+    return errors.unknown_session() if error.errno in ABSENT else errors.unreadable("the session", error)

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from ..errors import BursarError
-from . import locks, redaction, refusals
+from . import errors, locks, redaction
 from .artifact import Artifact
 from .folder import APPEND, read_at, write
 from .index import BLOCK
@@ -43,7 +43,7 @@ class Writer:
 
     def __init__(self, session: "Session", *, tool: str, did: str, label: str) -> None:
         self._session = session
-        self._folder = session.ledger.folder
+        self._folder = session.catalog.folder
         self._label = label
         self._tool = tool
         self._did = did
@@ -64,7 +64,7 @@ class Writer:
             if nameless is None:
                 nameless, self._temporary = self._folder.temporary()
         except OSError as error:
-            raise refusals.from_os(error, self._what) from error
+            raise errors.from_os(error, self._what) from error
         self._descriptor: int | None = nameless
         session.growing[self._growing] = self._temporary
 
@@ -111,13 +111,13 @@ class Writer:
         descriptor = self._opened()
         if data and len(data) > self._session.room() and len(data) > self._session.room(anew=True):
             self._failed = True
-            raise refusals.quota(self._session.limit_bytes)
+            raise errors.quota(self._session.limit_bytes)
         try:
             write(descriptor, data)
         except OSError as error:
             self._failed = True
             data = data[: os.fstat(descriptor).st_size - self._scan.size]  # what still went in
-            raise refusals.from_os(error, self._what) from error
+            raise errors.from_os(error, self._what) from error
         finally:
             if self._live is None:
                 self._is_scanned = False  # half a scan, for want of memory perhaps, must not be taken for a whole one
@@ -137,17 +137,17 @@ class Writer:
         if self._shared is not None:
             return self._shared
         if self._session.room() <= 0 and self._session.room(anew=True) <= 0:
-            raise refusals.quota(self._session.limit_bytes)
+            raise errors.quota(self._session.limit_bytes)
         from .follow import Follower
 
         locks.claim(descriptor)
         try:
-            self._live = self._session.ledger.enter(
+            self._live = self._session.catalog.add(
                 self._label, self._name, lambda artifact, content: self._record(artifact, content, "live")
             )
             self._shared = self._folder.open(self._live.content, os.O_WRONLY | APPEND)
         except OSError as error:
-            raise refusals.from_os(error, self._what) from error
+            raise errors.from_os(error, self._what) from error
         self._session.growing.pop(self._growing, None)
         self._follower = self._growing = Follower(self._opened(), self._look_at_room)
         self._session.growing[self._growing] = self._live.content
@@ -177,17 +177,17 @@ class Writer:
         self._opened()
         if self._session.is_gone:
             self.discard()
-            raise refusals.unknown_session()
+            raise errors.unknown_session()
         state = state or ("partial" if self._failed else "whole")
         try:
             try:
                 record = self._enter(state, source, facts)
             except OSError as error:
-                if error.errno not in refusals.FULL or not self._give_back():
+                if error.errno not in errors.FULL or not self._give_back():
                     raise
                 record = self._enter("partial", source, facts)
         except OSError as error:
-            raise refusals.from_os(error, self._what) from error
+            raise errors.from_os(error, self._what) from error
         finally:
             index = self._scan.index()
             self._close()
@@ -222,7 +222,7 @@ class Writer:
             self._failed = True
         finally:
             if self._live is not None:
-                self._session.ledger.strike(self._live)
+                self._session.catalog.delete(self._live)
             self._close()
 
     def __enter__(self) -> Self:
@@ -262,7 +262,7 @@ class Writer:
             facts = redaction.facts(facts)
             if redaction.in_place(descriptor, self._scan.size):
                 self._scan = scan_of(descriptor)
-        if self._session.ledger.fsync:
+        if self._session.catalog.fsync:
             os.fsync(descriptor)
         if state == "whole" and os.fstat(descriptor).st_size != self._scan.size:
             state = "partial"  # somebody else writes into it, or has shortened it
@@ -282,8 +282,8 @@ class Writer:
             )
 
         if self._live is None:
-            return self._session.ledger.enter(self._label, self._name, record)
-        return self._session.ledger.amend(record(self._live.id, self._live.content))
+            return self._session.catalog.add(self._label, self._name, record)
+        return self._session.catalog.replace(record(self._live.id, self._live.content))
 
     def _look_at_room(self) -> None:
         """Have the process ended if the session is full; what other processes stored is counted again now and then."""

@@ -25,8 +25,8 @@ from bursar.budget.ceilings import Ceiling
 from bursar.budget.clean import utf8
 from bursar.budget.json_size import dumps
 from bursar.server import log
+from bursar.server.bootstrap import house
 from bursar.server.config import Settings
-from bursar.server.house import house
 from bursar.server.schema import input_schema
 from fuzz_rooms import SNIPPETS, TARGETS, visible
 from hypothesis import HealthCheck, Phase, given, seed, settings

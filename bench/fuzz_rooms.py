@@ -13,7 +13,7 @@ from bursar.budget.cut import Allowance
 from bursar.budget.json_size import dumps, within
 from bursar.budget.notable import Watch
 from bursar.budget.page import Page, Piece
-from bursar.budget.previews.preview import Hint, Known, preview
+from bursar.budget.previews.preview import CaptureFacts, Hint, preview
 from bursar.budget.previews.tree import Branch, Leaf, Total, picture
 from bursar.budget.reply import Draft, PageView
 from bursar.content.charset import decode
@@ -129,7 +129,7 @@ def visible(text):
 
 
 def fuzz_preview(data, name, allowance):
-    found = preview(Held(data), Known(), Hint(name), allowance)
+    found = preview(Held(data), CaptureFacts(), Hint(name), allowance)
     assert found.value == {} or within(found.value, allowance)
     if found.complete and isinstance(found.value, str):
         assert found.value.encode() == data

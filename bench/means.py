@@ -5,7 +5,7 @@ import struct
 import sys
 from contextlib import contextmanager
 
-from bursar.guard.sandbox import proof
+from bursar.guard.sandbox import selftest
 from bursar.guard.zygote.syscalls import NUMBERS
 
 LANDLOCK = (444, 445, 446)
@@ -45,9 +45,9 @@ def without(numbers):
 def kept_in_by(means):
     """Have only these means tried in this process, such as `bubblewrap + Landlock`."""
     name = {"Landlock alone": "landlock"}.get(means, means.lower().replace(" + ", "+").removesuffix(" alone"))
-    tried = proof.candidates
-    proof.candidates = lambda bwrap: {name: tried(bwrap)[name]}
+    tried = selftest.candidates
+    selftest.candidates = lambda bwrap: {name: tried(bwrap)[name]}
     try:
         yield
     finally:
-        proof.candidates = tried
+        selftest.candidates = tried

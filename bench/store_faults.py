@@ -107,7 +107,7 @@ def read(session):
 
 
 def created(session):
-    other = Store(session.directory.parent, Limits(fsync=session.ledger.fsync)).create(OWNER)
+    other = Store(session.directory.parent, Limits(fsync=session.catalog.fsync)).create(OWNER)
     return plain(other)
 
 
@@ -231,7 +231,7 @@ class Run:
         return json.loads(said) if said else None
 
     def violations(self, told, again):
-        """Look from a new process at what is left; yields what must not be."""
+        """Previewer from a new process at what is left; yields what must not be."""
         reading, writing = os.pipe()
         looker = os.fork()
         if not looker:

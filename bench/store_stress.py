@@ -83,7 +83,7 @@ class Model:
         return owned
 
     def check(self, root):
-        """Look at everything from a new store; return how many artifacts were found as acknowledged."""
+        """Previewer at everything from a new store; return how many artifacts were found as acknowledged."""
         store = Store(root, LIMITS)
         found = 0
         for handle, owner in self.owners.items():

@@ -72,7 +72,7 @@ class Draft:
         reference: of the artifact that the next call is to read.
         size: of the whole content.
         view: shows the content.
-        taste: how much a view shows of a content that does not fit whole, if less than there is room for.
+        preview: how much a view shows of a content that does not fit whole, if less than there is room for.
         parts: replies of several items in one call; they share the ceiling and keep their places.
     """
 
@@ -80,7 +80,7 @@ class Draft:
     reference: str = ""
     size: Mapping[str, Any] = field(default_factory=dict[str, Any])
     view: View | None = None
-    taste: Allowance | None = None
+    preview: Allowance | None = None
     parts: Sequence["Draft"] = ()
 
 
@@ -212,8 +212,8 @@ def _fit(draft: Draft, ceiling: Allowance) -> dict[str, Any]:
     if (text := view.whole(room)) is not None and within(reply := _assemble(draft, Shown(text)), ceiling):
         return reply
     room = less(room, Allowance(min(_NEXT.tokens, room.tokens // 2), min(_NEXT.bytes, room.bytes // 2)))
-    if draft.taste is not None:
-        room = Allowance(min(room.tokens, draft.taste.tokens), min(room.bytes, draft.taste.bytes))
+    if draft.preview is not None:
+        room = Allowance(min(room.tokens, draft.preview.tokens), min(room.bytes, draft.preview.bytes))
     for _ in range(6):
         if within(reply := _assemble(draft, view.part(room)), ceiling):
             return reply

@@ -208,7 +208,7 @@ def _pieces(text: str, chars: int) -> Iterator[str]:
 
 
 def _whole_characters(sample: bytes) -> bytes:
-    """Strip the parts of a UTF-8 sequence that a window cut at its start and at its end."""
+    """LineSpan the parts of a UTF-8 sequence that a window cut at its start and at its end."""
     start = 0
     while start < min(3, len(sample)) and sample[start] & 0xC0 == 0x80:
         start += 1

@@ -15,7 +15,7 @@ from ..budget.ceilings import Ceiling
 from ..budget.content import Content
 from ..budget.cut import Allowance
 from ..budget.notable import Notables
-from ..budget.previews.preview import Hint, Known, Look
+from ..budget.previews.preview import CaptureFacts, Hint, Previewer
 from ..budget.reply import Draft, Shown
 from ..errors import BursarError
 from .page_view import PageView
@@ -29,15 +29,15 @@ _TAKEN_APART = {"json", "jsonl", "csv", "tsv"}
 class ContentView:
     """Shows a content: whole if it fits, else what its kind makes most useful."""
 
-    def __init__(self, content: Content, known: Known, hint: Hint, sha256: str = "") -> None:
+    def __init__(self, content: Content, known: CaptureFacts, hint: Hint, sha256: str = "") -> None:
         self.content = content
         self._known = known
         self._hint = hint
         self._sha256 = sha256
 
     @cached_property
-    def _look(self) -> Look:
-        return Look(self.content, self._known, self._hint)
+    def _look(self) -> Previewer:
+        return Previewer(self.content, self._known, self._hint)
 
     @property
     def is_heavy(self) -> bool:
@@ -99,7 +99,7 @@ def _draft(told: Mapping[str, Any], *, redacts: bool) -> Draft:
         reference=told["reference"],
         size=told["size"],
         view=None if told["view"] is None else _view(told["view"], redacts=redacts),
-        taste=None if told["taste"] is None else Allowance(*told["taste"]),
+        preview=None if told["preview"] is None else Allowance(*told["preview"]),
         parts=[_draft(part, redacts=redacts) for part in told["parts"]],
     )
 
@@ -114,7 +114,7 @@ def _view(told: Mapping[str, Any], *, redacts: bool) -> ContentView | PageView:
         return PageView(content, told["lines"])
     known: dict[str, Any] = told["known"]
     notables = None if known["notables"] is None else _notables(known["notables"])
-    counted = Known(known["lines"], notables, known["watched_bytes"])
+    counted = CaptureFacts(known["lines"], notables, known["watched_bytes"])
     return ContentView(content, counted, Hint(**told["hint"]), told["sha256"])
 
 

@@ -108,13 +108,13 @@ class _Starter(Protocol):
 
     def leave(self, session: Path) -> None: ...
 
-    async def start(self, order: "Order") -> Command: ...
+    async def start(self, order: "CommandSpec") -> Command: ...
 
     def close(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class CommandSpec:
     """A command to start, as `Commands.start` describes it.
 
     Attributes:
@@ -132,7 +132,7 @@ class Order:
     keep_env: frozenset[str] = frozenset()
 
 
-_UNSAFE = Isolation("unsafe", reason="commands can do whatever the server can", cure="Leave --terminal at sandboxed")
+_UNSAFE = Isolation("unsafe", reason="commands can do whatever the server can", fix="Leave --terminal at sandboxed")
 
 
 class Commands:
@@ -160,13 +160,13 @@ class Commands:
         self._env = command_environment(self._keep_env)
         self._sandbox = sandbox
         if sys.platform == "win32":
-            from ._jobs import Jobs
+            from .windows_commands import WindowsCommands
 
-            self._starter: _Starter = Jobs(sandbox)
+            self._starter: _Starter = WindowsCommands(sandbox)
         else:
-            from ._keepers import Keepers
+            from .posix_commands import PosixCommands
 
-            self._starter = Keepers(sandbox, self.limits.processes)
+            self._starter = PosixCommands(sandbox, self.limits.processes)
 
     @property
     def running(self) -> int:
@@ -242,7 +242,7 @@ class Commands:
                 command_not_started), or not kept in (terminal_off, not_isolated).
         """
         environment = {**self._env, "PWD": str(cwd), **(env or {})}
-        order = Order(
+        order = CommandSpec(
             argv,
             cwd,
             output,

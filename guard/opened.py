@@ -8,7 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from . import _handles
+from . import handles
 
 
 class OpenedFile:
@@ -86,7 +86,7 @@ class OpenedDirectory:
         Raises:
             OSError: it cannot be listed.
         """
-        with os.scandir(self._descriptor if _handles.WALKS_BY_DESCRIPTOR else str(self.path)) as found:
+        with os.scandir(self._descriptor if handles.WALKS_BY_DESCRIPTOR else str(self.path)) as found:
             yield from found
 
     def enter(self, name: str) -> "OpenedDirectory":
@@ -95,7 +95,7 @@ class OpenedDirectory:
         Raises:
             OSError: it is gone, no directory, a link, not to be read, or closed to this workspace.
         """
-        descriptor = self._child(name, _handles.CHILD_DIRECTORY)
+        descriptor = self._child(name, handles.CHILD_DIRECTORY)
         try:
             status = os.fstat(descriptor)
             if (status.st_dev, status.st_ino) in self._closed or not stat.S_ISDIR(status.st_mode):
@@ -121,7 +121,7 @@ class OpenedDirectory:
         Raises:
             OSError: it is gone, no regular file, a link, or not to be read.
         """
-        descriptor = self._child(name, _handles.CHILD_FILE)
+        descriptor = self._child(name, handles.CHILD_FILE)
         try:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 raise FileNotFoundError(name)
@@ -140,11 +140,11 @@ class OpenedDirectory:
         return str((self.path / name).readlink())
 
     def _child(self, name: str, flags: int) -> int:
-        if _handles.WALKS_BY_DESCRIPTOR:
+        if handles.WALKS_BY_DESCRIPTOR:
             return os.open(name, flags, dir_fd=self._descriptor)
         whole = str(self.path / name)
-        descriptor = _handles.pin(whole)
-        if os.path.normcase(_handles.place(descriptor)) != os.path.normcase(whole):
+        descriptor = handles.pin(whole)
+        if os.path.normcase(handles.place(descriptor)) != os.path.normcase(whole):
             os.close(descriptor)
             raise FileNotFoundError(name)
         return descriptor

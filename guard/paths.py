@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..errors import BursarError
-from . import _handles
-from ._suggest import Shelf, suggestion
+from . import handles
 from .created import CreatedFile, split
 from .names import readings, rewritten, written
 from .opened import OpenedDirectory, OpenedFile
+from .suggest import Shelf, suggestion
 
 SHOWN_CHARACTERS = 200
 """Of a path in an error."""
@@ -43,15 +43,15 @@ class Workspace:
         """Take the roots, the closed directories (they win over roots) and the opened ones (they win over closed)."""
         if not roots:
             raise ValueError("a workspace needs a root")
-        self._roots = tuple(_handles.real_path(root.expanduser()) for root in roots)
-        self._closed = tuple(_handles.real_path(place.expanduser()) for place in closed)
-        self._opened = tuple(_handles.real_path(place.expanduser()) for place in opened)
+        self._roots = tuple(handles.real_path(root.expanduser()) for root in roots)
+        self._closed = tuple(handles.real_path(place.expanduser()) for place in closed)
+        self._opened = tuple(handles.real_path(place.expanduser()) for place in opened)
         self._twinless: _Twinless = {}
         self.roots = tuple(Path(root) for root in self._roots)
 
     def opening(self, session_directory: Path) -> "Workspace":
         """Return the same workspace for a caller who may also read `session_directory`, which lies in a closed one."""
-        return self._with((*self._opened, _handles.real_path(session_directory)))
+        return self._with((*self._opened, handles.real_path(session_directory)))
 
     def _with(self, opened: tuple[str, ...]) -> "Workspace":
         other = object.__new__(Workspace)
@@ -81,7 +81,7 @@ class Workspace:
             if status.st_nlink > 1 and self._is_twin_of_closed(status):
                 raise _never_existed(path)
             try:
-                opened = _handles.reopen(descriptor, real, _handles.READ_FILE)
+                opened = handles.reopen(descriptor, real, handles.READ_FILE)
             except OSError as error:
                 raise self._refusal(path, real, error) from error
             return OpenedFile(opened, Path(real), status)
@@ -110,7 +110,7 @@ class Workspace:
                 fix = f"Call read_file(path={_shown(path)}) to read it, or name the directory it lies in"
                 raise BursarError("not_a_directory", f"{_shown(path)} is not a directory", fix)
             try:
-                opened = _handles.reopen(descriptor, real, _handles.READ_DIRECTORY)
+                opened = handles.reopen(descriptor, real, handles.READ_DIRECTORY)
             except OSError as error:
                 raise self._refusal(path, real, error) from error
             return OpenedDirectory(opened, Path(real), status, self._closed_identities())
@@ -162,14 +162,14 @@ class Workspace:
         failure: OSError = FileNotFoundError()
         for number, meaning in enumerate(meanings):
             try:
-                descriptor = _handles.pin(self._whole(meaning))
+                descriptor = handles.pin(self._whole(meaning))
             except OSError as error:
                 failure = failure if number else error
                 if error.errno not in {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG}:
                     break
                 continue
             try:
-                real, status = _handles.place(descriptor), os.fstat(descriptor)
+                real, status = handles.place(descriptor), os.fstat(descriptor)
                 self._admit(path, real)
             except OSError as error:
                 os.close(descriptor)
@@ -211,7 +211,7 @@ class Workspace:
             return refusal
         except OSError:
             real = whole
-        if isinstance(error, _handles.NotARegularFileError):
+        if isinstance(error, handles.NotARegularFileError):
             return _not_a_file(path, None)
         match error.errno:
             case errno.ENOENT | errno.ENOTDIR:
@@ -250,11 +250,11 @@ class Workspace:
         for root in self._roots[1:]:
             whole = os.path.join(root, meant)  # noqa: PTH118
             try:
-                descriptor = _handles.pin(whole)
+                descriptor = handles.pin(whole)
             except OSError:
                 continue
             try:
-                self._admit(path, _handles.place(descriptor))
+                self._admit(path, handles.place(descriptor))
             except (BursarError, OSError):
                 continue
             finally:

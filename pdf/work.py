@@ -165,13 +165,13 @@ def status(without_font: Sequence[tuple[str, int]]) -> dict[str, str]:
     scripts = ", ".join(f"{_NAMES.get(name, name.title())} ({count:,} letters)" for name, count in without_font[:NAMED])
     first = without_font[0][0]
     if first in _NAMES:
-        cure = "pip install noto-cjk-sans-otc"
+        fix = "pip install noto-cjk-sans-otc"
     else:
-        cure = f"a font that has it, such as Noto Sans {first.title()} (Debian: apt install fonts-noto-core)"
+        fix = f"a font that has it, such as Noto Sans {first.title()} (Debian: apt install fonts-noto-core)"
     return {
         "status": "incomplete",
         "cause": f"no font for {scripts}: that text stands in Latin letters",
-        "fix": f"Install where the server runs, then call again: {cure}",
+        "fix": f"Install where the server runs, then call again: {fix}",
     }
 
 

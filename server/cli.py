@@ -122,7 +122,7 @@ def _serve(settings: Settings) -> None:
     # Nothing that start-up allocates is ever garbage: collecting in between is 10 to 20 % of its time.
     gc.disable()
     _hide_memory()
-    from .front import step_behind
+    from .launcher import step_behind
 
     front = step_behind()
     from .confinement import begin_early
@@ -161,7 +161,7 @@ def _call(settings: Settings, words: Sequence[str]) -> int:
 
         begin_early(settings)
     _hide_memory()
-    from .once import call_once
+    from .cli_call import call_once
 
     return call_once(settings, words[0], dict(_argument(word) for word in words[1:]))
 
@@ -196,6 +196,6 @@ def _doctor(settings: Settings) -> int:
 
 
 def _list_tools() -> None:
-    from .once import print_tools
+    from .cli_call import print_tools
 
     print_tools()

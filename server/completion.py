@@ -14,8 +14,8 @@ from ..errors import BursarError
 from . import prompts, resources
 from .callers import Client
 from .client import Context, client_of
+from .constant_time import held_back
 from .dispatch import Dispatcher
-from .evenly import held_back
 
 VALUES_MAX = 100
 """What the protocol allows."""

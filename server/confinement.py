@@ -45,8 +45,8 @@ def sandbox(settings: Settings) -> Sandbox | None:
     if settings.terminal == "unsafe":
         return None
     if settings.terminal == "off":
-        cure = "Start the server without --terminal=off"
-        return Closed(Isolation("off", reason="the terminal was switched off", cure=cure))
+        fix = "Start the server without --terminal=off"
+        return Closed(Isolation("off", reason="the terminal was switched off", fix=fix))
     return Sandbox(policy(settings))
 
 
@@ -58,7 +58,7 @@ def require(settings: Settings, isolation: Isolation) -> None:
     """
     if settings.require_isolation and isolation.level != settings.require_isolation:
         message = f"commands are not kept in by the kernel but {isolation.level}: {isolation.reason}"
-        raise BursarError("isolation_required", message, isolation.cure or "Leave --terminal at sandboxed")
+        raise BursarError("isolation_required", message, isolation.fix or "Leave --terminal at sandboxed")
 
 
 def command_memory_bytes(settings: Settings) -> int:

@@ -24,12 +24,12 @@ from . import log
 from .arguments import checked
 from .callers import Client
 from .config import Settings
-from .draft import SAME_MIN_BYTES, draft_of, is_partial
-from .evenly import EvenRefusals
+from .constant_time import ConstantTimeRefusals
 from .fitter import Fitter
+from .lru_counter import LruCounter
 from .progress import reported
-from .recent import Recent
-from .sessions import Sessions
+from .render import SAME_MIN_BYTES, draft_of, is_partial
+from .session_resolver import Sessions
 
 _GRACE = 1.1
 """How much longer than the client's patience a tool may take that does not watch it itself: the table of patience has
@@ -45,7 +45,7 @@ _SHARED_BYTES = 1600
 """A content of fewer bytes needs no share of what a turn may cost: so small, 20 of them fit beside one another."""
 
 _QUIET_TURNS = 8
-"""Turns of the event loop without another arrival, after which all calls of a burst are taken to have arrived."""
+"""Admission of the event loop without another arrival, after which all calls of a burst are taken to have arrived."""
 
 _READINGS_BEFORE_ADVICE = 2
 """Reading the same stretch a third time means that something is looked for that a search would find."""
@@ -67,7 +67,7 @@ class Answer:
 
 
 @dataclass
-class Account:
+class CallRecord:
     """What the log, the metrics and the traces say of one call.
 
     Attributes:
@@ -95,20 +95,20 @@ class Account:
         log.event("call", **vars(self), took_ms=round(took_s * 1000, 1))
 
 
-Turn = Callable[[Account, Client, str], AbstractAsyncContextManager[None]]
+Turn = Callable[[CallRecord, Client, str], AbstractAsyncContextManager[None]]
 """Keeps a place among the running calls for one whose tool, session and sharer are known; may refuse it as `busy`."""
 
-Observer = Callable[[Account, float], None]
+Observer = Callable[[CallRecord, float], None]
 """Is told of each call that has ended, and how many seconds it took; raises nothing."""
 
 
-def _at_once(_account: Account, _client: Client, _sharer: str) -> AbstractAsyncContextManager[None]:
+def _at_once(_account: CallRecord, _client: Client, _sharer: str) -> AbstractAsyncContextManager[None]:
     """Let every call run: one process's client shares with nobody."""
     return nullcontext()
 
 
 @dataclass(eq=False)
-class _Flight:
+class _InFlight:
     """A call between its arrival and its reply; `company` is the most that were in flight with it, itself included."""
 
     company: int = 1
@@ -137,9 +137,9 @@ class Dispatcher:
     fitter: Fitter
     turn: Turn = _at_once
     observers: list[Observer] = field(default_factory=list[Observer])
-    _flights: dict[str, list[_Flight]] = field(default_factory=dict[str, list[_Flight]])
-    _shown: Recent = field(default_factory=Recent)
-    _readings: Recent = field(default_factory=Recent)
+    _in_flight: dict[str, list[_InFlight]] = field(default_factory=dict[str, list[_InFlight]])
+    _shown: LruCounter = field(default_factory=LruCounter)
+    _readings: LruCounter = field(default_factory=LruCounter)
 
     def client(self, name: str) -> Client:
         """Describe a client by the name it gives itself."""
@@ -159,9 +159,9 @@ class Dispatcher:
         """
         started = time.monotonic()
         name = tool if isinstance(tool, str) else tool.name
-        account = Account(name, client.name)
+        account = CallRecord(name, client.name)
         try:
-            async with EvenRefusals():
+            async with ConstantTimeRefusals():
                 answer = await self._in_session(tool, arguments, client, account)
         except BursarError as error:
             account.ended = error.code
@@ -181,13 +181,13 @@ class Dispatcher:
         self._close(account, time.monotonic() - started)
         return answer
 
-    def _close(self, account: Account, took_s: float) -> None:
+    def _close(self, account: CallRecord, took_s: float) -> None:
         account.close(took_s)
         for observer in self.observers:
             observer(account, took_s)
 
     async def _in_session(
-        self, named: str | Tool[Any], arguments: Mapping[str, Any], client: Client, account: Account
+        self, named: str | Tool[Any], arguments: Mapping[str, Any], client: Client, account: CallRecord
     ) -> Answer:
         tool = self.tools.get(named) if isinstance(named, str) else named
         if tool is None:
@@ -210,9 +210,9 @@ class Dispatcher:
             self.sessions.end_call(session, is_known=is_known)
 
     async def _in_turn(
-        self, tool: Tool[Any], args: ToolArgs, session: Session, client: Client, account: Account
+        self, tool: Tool[Any], args: ToolArgs, session: Session, client: Client, account: CallRecord
     ) -> Answer:
-        with self._aloft(session) as flight:
+        with self._counted(session) as flight:
             began = anyio.current_time()
             call = self._call(tool, args, session, client)
             outcome = await self._outcome(tool, args, call)
@@ -248,10 +248,10 @@ class Dispatcher:
         return redacted(line)
 
     @contextmanager
-    def _aloft(self, session: Session) -> Generator[_Flight]:
+    def _counted(self, session: Session) -> Generator[_InFlight]:
         """Count a call among those of its session that are in flight together: they come back into one turn."""
-        flights = self._flights.setdefault(session.handle, [])
-        flights.append(flight := _Flight())
+        flights = self._in_flight.setdefault(session.handle, [])
+        flights.append(flight := _InFlight())
         for other in flights:
             other.company = max(other.company, len(flights))
         try:
@@ -259,7 +259,7 @@ class Dispatcher:
         finally:
             flights.remove(flight)
             if not flights:
-                self._flights.pop(session.handle, None)
+                self._in_flight.pop(session.handle, None)
 
     def _call(self, tool: Tool[Any], args: Any, session: Session, client: Client) -> Call:  # noqa: ANN401 - as the tool has it
         return Call(
@@ -298,7 +298,9 @@ class Dispatcher:
         fix = "Ask for a smaller stretch (lines=, bytes=, a subdirectory), or have the server started with --patience-s"
         raise BursarError("timeout", what, fix)
 
-    async def _reply(self, outcome: Outcome, call: Call, ceiling: Ceiling, account: Account, within_s: float) -> Answer:
+    async def _reply(
+        self, outcome: Outcome, call: Call, ceiling: Ceiling, account: CallRecord, within_s: float
+    ) -> Answer:
         seen: set[str] = set()
         if isinstance(outcome, Reading):
             told: Outcome = self._advised(outcome)

@@ -15,9 +15,9 @@ from ..guard.commands import Commands
 from ..guard.sandbox.policy import Isolation
 from ..guard.workers import Workers
 from . import confinement
+from .background import UNSEEN_LOCKS, UNSEEN_LOCKS_CURE
+from .bootstrap import store_of
 from .config import Settings
-from .house import store_of
-from .upkeep import UNSEEN_LOCKS, UNSEEN_LOCKS_CURE
 
 _ATTACKS = {
     "read": "read another session's file",
@@ -58,7 +58,7 @@ def doctor(settings: Settings) -> int:
     try:
         isolation = anyio.run(_isolation, settings)
     except BursarError as error:
-        isolation = Isolation("off", reason=error.message, cure=error.fix)
+        isolation = Isolation("off", reason=error.message, fix=error.fix)
     workers, fault = anyio.run(_workers, settings)
     wanting = [*_wanting(settings, isolation), *([fault] if fault else [])]
     verdict = wanting or ["all is well"]
@@ -84,8 +84,8 @@ async def _workers(settings: Settings) -> tuple[str, str]:
     except BursarError as error:
         return "workers     do not work", _sentence("pages and pictures cannot be read", error.message, "")
     what = "a hostile page or picture could do what the server can"
-    cure = "Use Linux 6.12 or later with Landlock" if sys.platform == "linux" else ""
-    return f"workers     {confinement.line()}", "" if confinement.holds else _sentence(what, confinement.line(), cure)
+    fix = "Use Linux 6.12 or later with Landlock" if sys.platform == "linux" else ""
+    return f"workers     {confinement.line()}", "" if confinement.holds else _sentence(what, confinement.line(), fix)
 
 
 def _about(settings: Settings, isolation: Isolation) -> Iterator[str]:
@@ -102,7 +102,7 @@ def _bounds(settings: Settings) -> Iterator[str]:
     """Tell whether the kernel bounds what commands fork faster than it can be watched."""
     if sys.platform != "linux" or settings.terminal != "sandboxed" or not settings.command_processes:
         return
-    from ..guard.sandbox.tasks import can_bound
+    from ..guard.sandbox.cgroup import can_bound
     from ..guard.zygote.limits import tasks_of
 
     most = tasks_of(settings.command_processes)
@@ -126,15 +126,15 @@ def _tried(attacks: Mapping[str, str]) -> Iterator[str]:
 
 def _noted(isolation: Isolation) -> Iterator[str]:
     if isolation.level == "kernel" and isolation.reason:
-        yield f"note: {isolation.reason}{f'. {isolation.cure}' if isolation.cure else ''}"
+        yield f"note: {isolation.reason}{f'. {isolation.fix}' if isolation.fix else ''}"
 
 
 def _wanting(settings: Settings, isolation: Isolation) -> Iterator[str]:
-    """Tell what is not as it should be, and the cure."""
+    """Tell what is not as it should be, and the fix."""
     if settings.terminal == "sandboxed" and isolation.level != "kernel":
-        yield _sentence("the terminal does not work", isolation.reason, isolation.cure)
+        yield _sentence("the terminal does not work", isolation.reason, isolation.fix)
     elif settings.terminal == "unsafe":
-        yield _sentence("commands are not kept in", isolation.reason, isolation.cure)
+        yield _sentence("commands are not kept in", isolation.reason, isolation.fix)
     yield from _store(settings)
     if sys.platform != "win32" and shutil.which("bash") is None:
         yield _sentence("there is no bash", "commands are run by /bin/sh instead", "Install bash")
@@ -151,8 +151,8 @@ def _store(settings: Settings) -> Iterator[str]:
         yield _sentence(error.message, "", error.fix)
 
 
-def _sentence(what: str, why: str, cure: str) -> str:
-    return f"wanting: {what}{f': {why}' if why else ''}{f'. {cure}' if cure else ''}"
+def _sentence(what: str, why: str, fix: str) -> str:
+    return f"wanting: {what}{f': {why}' if why else ''}{f'. {fix}' if fix else ''}"
 
 
 def _room(place: Path) -> str:

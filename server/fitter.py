@@ -113,7 +113,7 @@ def _draft(draft: Draft) -> dict[str, Any]:
         "reference": draft.reference,
         "size": dict(draft.size),
         "view": None if draft.view is None else _view(draft.view),
-        "taste": None if draft.taste is None else [draft.taste.tokens, draft.taste.bytes],
+        "preview": None if draft.preview is None else [draft.preview.tokens, draft.preview.bytes],
         "parts": [_draft(part) for part in draft.parts],
     }
 

@@ -20,7 +20,7 @@ from mcp_types import (
     TextResourceContents,
 )
 
-from ..artifacts import Reference, refusals
+from ..artifacts import Reference, errors
 from ..budget.clean import clean
 from ..budget.reply import error_line
 from ..errors import BursarError
@@ -69,7 +69,7 @@ def offer(server: Server[Any], dispatcher: Dispatcher) -> None:
 
 
 async def _read(uri: str, dispatcher: Dispatcher, client: Client) -> ReadResourceResult:
-    from .attached import Attached
+    from .resource_view import ResourceView
 
     try:
         reference, part = _asked(uri)
@@ -81,7 +81,7 @@ async def _read(uri: str, dispatcher: Dispatcher, client: Client) -> ReadResourc
         is_exact = not answer.is_error and "grep" not in part and not _NOT_EXACT & _object(answer).keys()
         form, media_type = "text" if is_exact else "reply", ""
     else:
-        attached = Attached()
+        attached = ResourceView()
         answer = await dispatcher.answer(attached, {"artifact": reference}, client)
         form, media_type = attached.form, attached.media_type
     if answer.is_error:
@@ -108,7 +108,7 @@ def _asked(uri: str) -> tuple[str, dict[str, str]]:
     reference = Reference.parse(address)
     is_address = reference is not None and reference.handle and reference.uri == address
     if reference is None or not is_address or "#" in asked or len(asked) > _PART_MAX_CHARACTERS:
-        raise refusals.unknown_artifact()
+        raise errors.unknown_artifact()
     part: dict[str, str] = {}
     for assignment in asked.split("&") if asked else ():
         name, _, value = assignment.partition("=")

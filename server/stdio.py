@@ -14,13 +14,13 @@ from ..budget.ceilings import starts_per_call
 from ..tools.terminal import Terminal
 from . import log
 from .app import build
+from .background import keep_up, sweep_if_due, tell_isolation
+from .bootstrap import house
 from .config import Settings
-from .dispatch import Account, Dispatcher
-from .front import Front
-from .house import house
-from .leaving import Leaving, heed
-from .pump import stdio_streams
-from .upkeep import keep_up, sweep_if_due, tell_isolation
+from .dispatch import CallRecord, Dispatcher
+from .hard_exit import HardExit, heed
+from .launcher import Launcher
+from .stdio_transport import stdio_streams
 
 _TRIAL_S = 0.2
 """Longer the trial of the walls does not hold up the start; the model is then told of it with its first command."""
@@ -30,7 +30,7 @@ _GOES_ON_S = 3600.0
 """How long at most a command goes on that a client left behind which starts a server for every call."""
 
 
-def serve_stdio(settings: Settings, front: Front | None = None) -> None:
+def serve_stdio(settings: Settings, front: Launcher | None = None) -> None:
     """Serve one client on standard input and output until it closes them.
 
     Args:
@@ -41,7 +41,7 @@ def serve_stdio(settings: Settings, front: Front | None = None) -> None:
     anyio.run(_serve_stdio, settings, front)
 
 
-async def _serve_stdio(settings: Settings, front: Front | None) -> None:
+async def _serve_stdio(settings: Settings, front: Launcher | None) -> None:
     async with house(settings) as dispatcher, _leaving(dispatcher), anyio.create_task_group() as background:
         listed = anyio.Event()
         served = _Served()
@@ -52,7 +52,7 @@ async def _serve_stdio(settings: Settings, front: Front | None) -> None:
         with anyio.move_on_after(_TRIAL_S):
             await dispatcher.commands.isolation()
         server = build(dispatcher, listed)
-        leaving = Leaving()
+        leaving = HardExit()
         async with stdio_streams(leaving.begin) as (incoming, outgoing):
             await server.run(incoming, outgoing, server.create_initialization_options())
         terminal = dispatcher.tools.get(Terminal.name)
@@ -74,7 +74,7 @@ class _Served:
         self._calls = 0
         self._client = ""
 
-    def __call__(self, account: Account, took_s: float) -> None:
+    def __call__(self, account: CallRecord, took_s: float) -> None:
         """Count a call."""
         self._calls += 1
         self._client = account.client

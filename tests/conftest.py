@@ -48,7 +48,7 @@ def pytest_terminal_summary(terminalreporter):
         terminalreporter.line(f"{count:5}  {reason}")
     missing = _missing(terminalreporter)
     if programs := [need for need in missing if f"{need}: not installed" in reasons]:
-        terminalreporter.line(f"To run these as well: {needs.cure(programs)}")
+        terminalreporter.line(f"To run these as well: {needs.fix(programs)}")
     if wrong := _inexcusable(terminalreporter):
         said = f"Failed for want of {', '.join(wrong)}: with CI=true only what BURSAR_CI_MAY_LACK lists may be missing."
         terminalreporter.line(said, red=True)

@@ -69,7 +69,7 @@ def wanting(need: str) -> str:
     return f"{need}: not allowed here ({said})" if tried.returncode else ""
 
 
-def cure(programs: list[str]) -> str:
+def fix(programs: list[str]) -> str:
     """Return the line that installs programs, or what to say where Debian's tools are not."""
     packages = " ".join(sorted({PACKAGES[program] for program in programs}))
     if shutil.which("apt-get"):

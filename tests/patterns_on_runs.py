@@ -26,7 +26,7 @@ _PAIRED = 5
 _CLASSES = {"CATEGORY_DIGIT": "1", "CATEGORY_SPACE": " ", "CATEGORY_WORD": "a"}
 _OTHERWISE = {"CATEGORY_NOT_DIGIT": "a", "CATEGORY_NOT_SPACE": "a", "CATEGORY_NOT_WORD": " "}
 _METHODS = {"match", "search", "fullmatch", "finditer", "findall", "sub", "subn", "split"}
-_FOREIGN = {"bursar.guard._jobs"}
+_FOREIGN = {"bursar.guard.windows_commands"}
 """Of Windows alone; loads nowhere else, and has no patterns."""
 
 _MODULE = re.compile(r"bursar(\.\w+)+")

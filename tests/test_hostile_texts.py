@@ -12,7 +12,7 @@ if sys.platform == "win32":
 
 from bursar.budget import tokens
 from bursar.budget.cut import Allowance
-from bursar.budget.previews.preview import Hint, Known, preview
+from bursar.budget.previews.preview import CaptureFacts, Hint, preview
 from bursar.content.page_view import outline, page_view
 from bursar.guard.net import robots
 from bursar.tools.writeback import find_marker
@@ -102,5 +102,5 @@ def test_the_rules_that_a_site_really_writes_are_all_judged():
     ids=lambda document: repr(document[:8]),
 )
 def test_the_beginning_of_a_huge_json_is_read(document):
-    known = Known(lines=1)
+    known = CaptureFacts(lines=1)
     assert ends_within(CPU_S, lambda: preview(Held(document), known, Hint("big.json"), ROOM))

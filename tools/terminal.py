@@ -11,7 +11,7 @@ from typing import ClassVar
 import anyio
 from pydantic import Field
 
-from ..artifacts import Artifact, Session, Writer, reader, refusals
+from ..artifacts import Artifact, Session, Writer, errors, reader
 from ..budget.page import Page
 from ..errors import BursarError
 from ..guard.commands import Command, Exit
@@ -278,7 +278,7 @@ async def _watch(command: Command, writer: Writer, call: Call, until: float) -> 
         if ended is not None:
             return ended
         if call.session.is_gone:
-            raise refusals.unknown_session()
+            raise errors.unknown_session()
         await call.progress(writer.size, None, _UNIT)
     return command.exit
 

@@ -31,7 +31,7 @@ _LONG_LINE_BYTES = 480
 
 
 @dataclass(frozen=True, slots=True)
-class Strip:
+class LineSpan:
     """Some whole lines at one end of a content.
 
     Attributes:
@@ -47,7 +47,7 @@ class Strip:
     cut: int = 0
 
 
-EMPTY = Strip("", 0, 0)
+EMPTY = LineSpan("", 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class _Line:
         return (self.end or self.start).rstrip(b"\r\n").rpartition(b"\r")[2]
 
 
-def first_lines(content: Content, room: Allowance, most: int) -> Strip:
+def first_lines(content: Content, room: Allowance, most: int) -> LineSpan:
     """Return at most `most` of the first lines within `room`; fewer when they are long."""
     lines: list[_Line] = []
     offset = 0
@@ -93,7 +93,7 @@ def first_lines(content: Content, room: Allowance, most: int) -> Strip:
     return _assemble(_runs(lines)[:most], room, 1)
 
 
-def last_lines(content: Content, room: Allowance, most: int, total: int | None, begin: int) -> Strip:
+def last_lines(content: Content, room: Allowance, most: int, total: int | None, begin: int) -> LineSpan:
     """Return at most `most` of the last lines within `room`, none that starts before byte `begin`.
 
     Args:
@@ -126,7 +126,7 @@ def _runs(lines: list[_Line]) -> list[_Line]:
     return joined
 
 
-def _assemble(lines: list[_Line], room: Allowance, number: int | None, *, from_end: bool = False) -> Strip:
+def _assemble(lines: list[_Line], room: Allowance, number: int | None, *, from_end: bool = False) -> LineSpan:
     """Put together as many lines as fit, from the end that matters; `number` is the line number there."""
     longest = min(max(_LONG_LINE_BYTES, room.bytes // 4), room.bytes // 2)
     if all(line.length <= longest and line.times == 1 and not line.rewrites for line in lines):
@@ -135,7 +135,7 @@ def _assemble(lines: list[_Line], room: Allowance, number: int | None, *, from_e
         if kept == text or not kept or _whole_lines(kept, text, from_end=from_end):
             count = kept.count("\n") + (bool(kept) and not kept.endswith("\n"))
             taken = lines[len(lines) - count :] if from_end else lines[:count]
-            return Strip(utf8(kept), count, sum(line.length for line in taken))
+            return LineSpan(utf8(kept), count, sum(line.length for line in taken))
     return _assemble_entries(lines, room, number, longest, from_end=from_end)
 
 
@@ -145,7 +145,7 @@ def _whole_lines(kept: str, text: str, *, from_end: bool) -> bool:
 
 def _assemble_entries(
     lines: list[_Line], room: Allowance, number: int | None, longest: int, *, from_end: bool
-) -> Strip:
+) -> LineSpan:
     """Put together lines some of which are cut or repeated: those become objects between texts."""
     shown: list[Any] = []
     left, size, cut_lines, count = Allowance(room.tokens - 2, room.bytes - 2), 0, 0, 0
@@ -169,7 +169,7 @@ def _assemble_entries(
         cut_lines += line.length > longest or line.rewrites > 0
         size += line.length * line.times
         count += line.times
-    return Strip(_joined(list(reversed(shown)) if from_end else shown), count, size, cut_lines)
+    return LineSpan(_joined(list(reversed(shown)) if from_end else shown), count, size, cut_lines)
 
 
 def _cut_line(line: _Line, named: dict[str, Any], room: Allowance) -> dict[str, Any]:
@@ -194,12 +194,12 @@ def _joined(entries: list[Any]) -> str | list[Any]:
     return joined[0] if len(joined) == 1 and isinstance(joined[0], str) else joined or ""
 
 
-def _end_of_a_line(window: bytes, room: Allowance, number: int | None) -> Strip:
+def _end_of_a_line(window: bytes, room: Allowance, number: int | None) -> LineSpan:
     """Show the end of a last line that begins before everything that was read."""
     text = decoded(_from_character(window))
     entry: dict[str, Any] = {"line": number} if number is not None else {}
     entry["end"] = utf8(cut.tail(text, Allowance(room.tokens - 16, room.bytes - 40)))
-    return Strip([entry], 1, len(window), 1) if entry["end"] else EMPTY
+    return LineSpan([entry], 1, len(window), 1) if entry["end"] else EMPTY
 
 
 def _from_character(window: bytes) -> bytes:

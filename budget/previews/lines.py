@@ -10,7 +10,7 @@ from ..json_size import cost, less
 from ..notable import Notables, Watch
 from ..severity import WARNING, severity, word
 from . import ends, outline
-from .ends import Strip
+from .ends import LineSpan
 from .sketch import Render, Sketch, fitting, plural, share
 
 COUNTED_BYTES = 2 << 20
@@ -148,12 +148,12 @@ def _render(facts: _Facts, allowance: Allowance) -> Sketch:
     return Sketch(value, left_out, _suggest(facts, head, tail, middle) if left_out else {}, complete=not left_out)
 
 
-def _between(facts: _Facts, head: Strip, tail: Strip) -> tuple[int, int | None]:
+def _between(facts: _Facts, head: LineSpan, tail: LineSpan) -> tuple[int, int | None]:
     """Return the numbers of the first and the last line that neither end shows; the last one may be unknown."""
     return head.lines + 1, None if facts.total is None else facts.total - tail.lines
 
 
-def _omitted(facts: _Facts, head: Strip, tail: Strip) -> str:
+def _omitted(facts: _Facts, head: LineSpan, tail: LineSpan) -> str:
     first, last = _between(facts, head, tail)
     if last is not None:
         return "" if last < first else f"lines {first}-{last}" if last > first else f"line {first}"
@@ -161,7 +161,7 @@ def _omitted(facts: _Facts, head: Strip, tail: Strip) -> str:
     return f"bytes {head.size}-{behind - 1} (from line {first})" if behind > head.size else ""
 
 
-def _left_out(facts: _Facts, head: Strip, tail: Strip) -> str:
+def _left_out(facts: _Facts, head: LineSpan, tail: LineSpan) -> str:
     cut_lines = head.cut + tail.cut
     cut = f"the rest of {plural(cut_lines, 'long line')}" if cut_lines else ""
     if facts.total is None:
@@ -176,7 +176,7 @@ def _left_out(facts: _Facts, head: Strip, tail: Strip) -> str:
     )
 
 
-def _suggest(facts: _Facts, head: Strip, tail: Strip, middle: dict[str, Any]) -> dict[str, str]:
+def _suggest(facts: _Facts, head: LineSpan, tail: LineSpan, middle: dict[str, Any]) -> dict[str, str]:
     """Suggest the surroundings of what stands out; if that is more than is shown, all of it; else the next lines."""
     first, last = _between(facts, head, tail)
     hidden = _chosen(facts.notables, first, last)

@@ -37,7 +37,7 @@ class Hint:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class CaptureFacts:
     """What was counted while the content was captured.
 
     Attributes:
@@ -70,10 +70,10 @@ class Preview:
     suggest: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
-class Look:
+class Previewer:
     """A content as it can be previewed under any allowance; what it takes to know the content is done once."""
 
-    def __init__(self, content: Content, known: Known, hint: Hint) -> None:
+    def __init__(self, content: Content, known: CaptureFacts, hint: Hint) -> None:
         self._content = content
         self._known = known
         self._hint = hint
@@ -167,13 +167,13 @@ class Look:
         return render
 
 
-def preview(content: Content, known: Known, hint: Hint, allowance: cut.Allowance) -> Preview:
+def preview(content: Content, known: CaptureFacts, hint: Hint, allowance: cut.Allowance) -> Preview:
     """Show the most useful part of a content.
 
     The value as compact JSON is within `allowance` whatever the content; a text when it is all of the content, byte
-    for byte, and else parts by name. To preview one content under several allowances, keep a `Look`.
+    for byte, and else parts by name. To preview one content under several allowances, keep a `Previewer`.
     """
-    look = Look(content, known, hint)
+    look = Previewer(content, known, hint)
     text = look.whole(allowance)
     return look.part(allowance) if text is None else Preview(look.kind, text, complete=True)
 

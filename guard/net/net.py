@@ -16,8 +16,8 @@ from .settings import Limits, NetSettings, Sink
 from .urls import Url, parse
 
 if TYPE_CHECKING:
-    from ._client import Client
-    from ._exchange import Exchange
+    from .client import Client
+    from .exchange import Exchange
 
 _FETCHES = 128
 """At a time."""
@@ -86,11 +86,11 @@ class Net:
             return _from_cache(asked, stored, "cache", took_s=time.monotonic() - started)
         limits = limits or self.settings.limits
         async with self._fetching.place():
-            from . import _client  # the HTTP client takes long to load, and start-up is a feature
+            from . import client  # the HTTP client takes long to load, and start-up is a feature
 
             exchange = await self._client.exchange(asked, sink, dict(headers or {}), limits, cache, stored)
             exchange.told = told
-            failure = await _client.run(exchange)
+            failure = await client.run(exchange)
         response = _response(asked, exchange, failure, time.monotonic() - started)
         if shared and stored and exchange.not_modified and failure is None:
             shared.keep(_renewed(stored, exchange.headers), stored.artifact)
@@ -101,7 +101,7 @@ class Net:
 
     @cached_property
     def _client(self) -> "Client":
-        from ._client import Client
+        from .client import Client
 
         return Client(self.settings)
 

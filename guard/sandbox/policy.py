@@ -57,7 +57,7 @@ class Isolation:
         level: as it was tried at this start.
         means: what keeps them in, such as `namespaces + Landlock 7 + seccomp`; empty without.
         reason: why the level is no better, or what is missing though it is; empty if nothing is.
-        cure: what to do about it.
+        fix: what to do about it.
         attacks: each that was tried and what came of it: `held`, or what went wrong.
         own_view: whether commands see a machine of their own, with a private `/tmp` and no processes but theirs.
     """
@@ -65,14 +65,14 @@ class Isolation:
     level: Level
     means: str = ""
     reason: str = ""
-    cure: str = ""
+    fix: str = ""
     attacks: Mapping[str, str] = field(default_factory=dict[str, str])
     own_view: bool = False
 
     def line(self) -> str:
         """Say it in one line."""
         said = f"{self.level} ({self.means})" if self.means else self.level
-        return ": ".join(part for part in (said, ". ".join(filter(None, (self.reason, self.cure)))) if part)
+        return ": ".join(part for part in (said, ". ".join(filter(None, (self.reason, self.fix)))) if part)
 
 
 CACHES = {

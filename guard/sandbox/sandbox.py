@@ -4,18 +4,18 @@ import os
 from pathlib import Path
 
 from ...errors import BursarError
-from . import private, proof
-from .cell import Cell, cell
+from . import private, selftest
 from .policy import Isolation, Policy
+from .session_sandbox import Cell, cell
 
-_begun: dict[Policy, proof.Proof] = {}
+_begun: dict[Policy, selftest.SelfTest] = {}
 
 
-def begin(policy: Policy) -> proof.Proof:
+def begin(policy: Policy) -> selftest.SelfTest:
     """Start the trial of the walls, or return the one that this process has started already."""
     found = _begun.get(policy)
     if found is None:
-        found = _begun[policy] = proof.Proof(policy)
+        found = _begun[policy] = selftest.SelfTest(policy)
     return found
 
 
@@ -32,7 +32,7 @@ class Sandbox:
         self.policy = policy
 
     @property
-    def _proof(self) -> proof.Proof:
+    def _proof(self) -> selftest.SelfTest:
         return begin(self.policy)
 
     async def isolation(self) -> Isolation:
@@ -58,7 +58,7 @@ class Sandbox:
         isolation = await self.isolation()
         if isolation.level != "kernel":
             message = f"no command is run here: {isolation.reason}"
-            raise BursarError("terminal_off", message, isolation.cure)
+            raise BursarError("terminal_off", message, isolation.fix)
         return isolation
 
     def cell(self, session: Path, tasks: int = 0) -> Cell:
@@ -80,7 +80,7 @@ class Sandbox:
     def tidy(self) -> None:
         """Remove what servers that were killed left behind. Blocks."""
         private.tidy(self.policy.store)
-        proof.clear(self.policy.store)
+        selftest.clear(self.policy.store)
 
     def close(self) -> None:
         """End a trial that nobody waits for any more."""

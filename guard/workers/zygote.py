@@ -21,7 +21,7 @@ if sys.platform == "win32":
 
 from ..zygote.command import IGNORED
 from ..zygote.limits import lower
-from ..zygote.processes import Bell, adopt_orphans, below, below_directly, name_process, send_signal
+from ..zygote.processes import ChildSignals, adopt_orphans, below, below_directly, name_process, send_signal
 from . import worker
 from .confined import confine, python_places
 from .wire import BEGUN, ENDING, HEADER, NOT_FORKED
@@ -45,7 +45,7 @@ class Zygote:
         self._server = server
         self._packages = ("bursar", *packages)
         self._hidden = hidden
-        self._bell = Bell()
+        self._bell = ChildSignals()
         self._workers: dict[int, int] = {}
         self._serving = True
         self._places: list[str] = []
@@ -64,7 +64,7 @@ class Zygote:
         while self._serving:
             for fd, _ in poll.poll():
                 if fd == self._bell.fd:
-                    self._bell.hush()
+                    self._bell.drain()
                     self._reap()
                 elif fd == self._orders.fileno():
                     self._serve()

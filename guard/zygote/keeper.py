@@ -16,7 +16,7 @@ if sys.platform == "win32":
 
 from .capture import Capture
 from .command import become
-from .processes import Bell, below, send_signal
+from .processes import ChildSignals, below, send_signal
 from .watch import Watch
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class Keeper:
         self.limits: dict[str, Any] = self.order["limits"]
         self.watch = Watch(self.limits)
         self.capture = Capture(output, self.limits["output_bytes"], self.limits["free_bytes"])
-        self.bell = Bell()
+        self.bell = ChildSignals()
         self.heard = b""
         self.main = 0
         self.groups: frozenset[int] = frozenset()
@@ -147,7 +147,7 @@ class Keeper:
         due = not happened
         for fd, _ in happened:
             if fd == self.bell.fd:
-                self.bell.hush()
+                self.bell.drain()
                 due = True
             elif fd == self.capture.fd:
                 if not self.capture.pump():

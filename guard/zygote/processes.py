@@ -12,7 +12,7 @@ if sys.platform == "win32":
 NO_GROUPS: frozenset[int] = frozenset()
 
 
-class Bell:
+class ChildSignals:
     """A descriptor that becomes readable when a child process ends."""
 
     def __init__(self) -> None:
@@ -22,7 +22,7 @@ class Bell:
         signal.set_wakeup_fd(self._write, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
 
-    def hush(self) -> None:
+    def drain(self) -> None:
         """Forget what has rung so far."""
         with contextlib.suppress(BlockingIOError):
             while os.read(self.fd, 512):

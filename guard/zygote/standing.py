@@ -11,7 +11,7 @@ from collections.abc import Iterable
 if sys.platform == "win32":
     raise ImportError("namespaces are a thing of Linux")
 
-from .places import mounts
+from .mounts import mounts
 from .view import View
 
 

@@ -11,7 +11,7 @@ if sys.platform == "win32":
 from . import landlock, seccomp
 from .capabilities import drop_all, gain_nothing
 from .limits import lower
-from .places import Around, all_places
+from .mounts import Around, all_places
 
 _DEVICES = "/dev"
 _HARMLESS_DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "ptmx")

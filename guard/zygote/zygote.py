@@ -18,7 +18,7 @@ if sys.platform == "win32":
 
 from .command import IGNORED
 from .keeper import Keeper
-from .processes import Bell, adopt_orphans, below, below_directly, name_process, send_signal
+from .processes import ChildSignals, adopt_orphans, below, below_directly, name_process, send_signal
 
 if TYPE_CHECKING:
     from .plan import Plan
@@ -58,7 +58,7 @@ class Zygote:
         self.server = server
         self.plan = plan
         self.standing = standing
-        self.bell = Bell()
+        self.bell = ChildSignals()
         self.keepers: set[int] = set()
 
     def run(self) -> None:
@@ -72,7 +72,7 @@ class Zygote:
         while serving:
             for fd, _ in poll.poll(self._pause_ms()):
                 if fd == self.bell.fd:
-                    self.bell.hush()
+                    self.bell.drain()
                     self._reap()
                 elif fd == self.orders.fileno():
                     serving = self._serve() and serving
@@ -169,7 +169,7 @@ class Zygote:
             while time.monotonic() < give_up:
                 send_signal(below([os.getpid()]), signal.SIGKILL)
                 select.select([self.bell.fd], [], [], 0.02)
-                self.bell.hush()
+                self.bell.drain()
                 while os.waitpid(-1, os.WNOHANG)[0]:
                     pass
 

@@ -19,9 +19,9 @@ from ...artifacts import Store
 from ...errors import BursarError
 from ..config import Settings
 from .address import Address
-from .keyring import Keyring, check_address
-from .keys import DIRECTORY, secret
+from .jwks import JwkSet, check_address
 from .oauth import IssuedTokens
+from .secret_files import DIRECTORY, secret
 from .tokens import LocalToken, TokenFile
 
 ROOT_METADATA = "/.well-known/oauth-protected-resource"
@@ -126,7 +126,7 @@ def access_for(settings: Settings, store: Store) -> Access:
             TokenFile(Path(settings.auth_tokens).expanduser(), settings.auth_audience, settings.auth_scopes)
         )
     if settings.auth_issuer:
-        keyring = Keyring(settings.auth_issuer, settings.auth_jwks)
+        keyring = JwkSet(settings.auth_issuer, settings.auth_jwks)
         verifiers.append(IssuedTokens(settings.auth_issuer, settings.auth_audience, keyring))
     if not verifiers:
         return Access(LocalToken.of(secret(local_token(store))))

@@ -22,16 +22,16 @@ from starlette.types import ASGIApp
 
 from ... import __version__
 from ..app import build
+from ..background import keep_up
 from ..config import Settings
 from ..dispatch import Dispatcher
-from ..upkeep import keep_up
-from . import removal
+from . import delete_session
 from .access import access_for
 from .address import Address
-from .gate import Gate
+from .delete_session import DeleteSession
+from .host_origin_guard import HostOriginGuard
 from .limits import Limited
-from .operations import Operations
-from .removal import Removal
+from .middleware import Middleware
 
 PATH = "/mcp"
 """Where MCP clients connect."""
@@ -65,7 +65,7 @@ def http_app(dispatcher: Dispatcher, settings: Settings, offer: Offer = build) -
         max_sessions=settings.max_sessions,
         session_idle_timeout=DEFAULT_SESSION_IDLE_TIMEOUT,
     )
-    operations = Operations(settings, dispatcher, DEFAULT_SESSION_IDLE_TIMEOUT)
+    operations = Middleware(settings, dispatcher, DEFAULT_SESSION_IDLE_TIMEOUT)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncGenerator[None]:
@@ -83,14 +83,14 @@ def http_app(dispatcher: Dispatcher, settings: Settings, offer: Offer = build) -
 
     routes = [
         Route(PATH, endpoint=guarded(StreamableHTTPASGIApp(manager))),
-        Route(removal.PATH, endpoint=guarded(Removal(dispatcher))),
+        Route(delete_session.PATH, endpoint=guarded(DeleteSession(dispatcher))),
         Route("/healthz", endpoint=_healthy, methods=["GET"]),
         *access.routes(),
         *operations.routes(guarded),
     ]
     app = Starlette(routes=routes, lifespan=lifespan)
     app.router.redirect_slashes = False
-    return operations.entered(Gate(_readable_by_pages(app, settings.allow_origin), hosts, origins))
+    return operations.entered(HostOriginGuard(_readable_by_pages(app, settings.allow_origin), hosts, origins))
 
 
 def _readable_by_pages(app: ASGIApp, origins: Collection[str]) -> ASGIApp:

@@ -14,8 +14,8 @@ import anyio
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..config import Settings
+from .header_timeout import waiting_for_body
 from .principal import principal_of
-from .timely import waiting_for_body
 
 SERVER_ERROR = -32000
 """JSON-RPC's code for what a server defines itself."""

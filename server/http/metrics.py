@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from ... import __version__
-from ..dispatch import Account
+from ..dispatch import CallRecord
 
 _DURATIONS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
 
@@ -67,7 +67,7 @@ class Metrics:
             Gauge(name, words, registry=own).set_function(look)
         Info("bursar", "The server", registry=own).info({"version": __version__})
 
-    def call(self, account: Account, took_s: float) -> None:
+    def call(self, account: CallRecord, took_s: float) -> None:
         """Count a call that has ended."""
         tool = account.tool
         self._calls.labels(tool, account.ended).inc()

@@ -7,7 +7,7 @@ from typing import Any, cast
 import jwt
 from mcp.server.auth.provider import AccessToken
 
-from .keyring import ALGORITHMS, Keyring
+from .jwks import ALGORITHMS, JwkSet
 
 _TOKEN_MAX_CHARACTERS = 16_384
 _CLOCKS_MAY_DIFFER_S = 30
@@ -25,7 +25,7 @@ class IssuedTokens:
 
     issuer: str
     audience: str
-    keyring: Keyring
+    keyring: JwkSet
 
     async def verify_token(self, token: str) -> AccessToken | None:
         """Return what the token gives access to; None if anything about it is wrong."""

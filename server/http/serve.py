@@ -15,17 +15,17 @@ import anyio.to_thread
 import uvicorn
 
 from .. import log
+from ..background import tell_isolation
+from ..bootstrap import house
 from ..config import Settings
 from ..dispatch import Dispatcher
-from ..house import house
-from ..leaving import Leaving, heed
-from ..sessions import HttpSessions
-from ..upkeep import tell_isolation
+from ..hard_exit import HardExit, heed
+from ..session_resolver import HttpSessions
 from .access import check, tell
 from .address import Address
 from .app import PATH, http_app
-from .gate import MAX_HEADER_BYTES
-from .timely import timely
+from .header_timeout import timely
+from .host_origin_guard import MAX_HEADER_BYTES
 
 _THREADS_EACH = 2
 """Threads that one call has at work at a time, at most, but for moments."""
@@ -90,7 +90,7 @@ async def withhold(dispatcher: Dispatcher) -> str:
     if isolation.level != "off" or "terminal" not in dispatcher.tools:
         return ""
     dispatcher.tools = {name: tool for name, tool in dispatcher.tools.items() if name != "terminal"}
-    return f"{isolation.reason}. {isolation.cure}"
+    return f"{isolation.reason}. {isolation.fix}"
 
 
 class _Server(uvicorn.Server):
@@ -105,7 +105,7 @@ class _Server(uvicorn.Server):
         if self.should_exit:
             os._exit(0)
         self.should_exit = True
-        Leaving().begin()
+        HardExit().begin()
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from ... import __version__
 from ...errors import BursarError
-from ..dispatch import Account
+from ..dispatch import CallRecord
 
 _OTHER = "_OTHER"
 """What stands for a name the client made up, as OpenTelemetry's conventions have it."""
@@ -80,7 +80,7 @@ class Spans:
             return result
 
 
-def describe(account: Account, took_s: float) -> None:
+def describe(account: CallRecord, took_s: float) -> None:
     """Tell the current span how a call of a tool ended."""
     span = trace.get_current_span()
     if not span.is_recording():

@@ -7,20 +7,20 @@ from pathlib import Path
 
 import anyio
 import pytest
-from bursar.artifacts import _engines, search, spans
+from bursar.artifacts import engines, search, spans
 from bursar.artifacts.search import Query, grep
 from bursar.artifacts.spans import Span
 from bursar.errors import BursarError
 
-find_ripgrep = _engines.ripgrep.__wrapped__
+find_ripgrep = engines.ripgrep.__wrapped__
 
 
 @pytest.fixture(params=["ripgrep", "re2"], autouse=True)
 def engine(request, monkeypatch):
     if request.param == "re2":
-        monkeypatch.setattr(_engines, "ripgrep", lambda: None)
+        monkeypatch.setattr(engines, "ripgrep", lambda: None)
     else:
-        assert _engines.ripgrep() is not None
+        assert engines.ripgrep() is not None
     return request.param
 
 
@@ -279,7 +279,7 @@ def children():
 def test_a_cancelled_search_leaves_no_process(stored, engine, monkeypatch):
     artifact = stored(b"abcdefghij\n" * 2_000_000)
     started = threading.Event()
-    monkeypatch.setattr(_engines.Opened, "read", slow_read(started, _engines.Opened.read))
+    monkeypatch.setattr(engines.Opened, "read", slow_read(started, engines.Opened.read))
 
     async def work():
         with anyio.move_on_after(0.3) as scope:
@@ -297,7 +297,7 @@ def test_a_cancelled_search_leaves_no_process(stored, engine, monkeypatch):
 @pytest.mark.skipif(sys.platform != "linux", reason="counts processes in /proc")
 def test_a_search_that_takes_too_long_is_ended_and_says_so(stored, engine, monkeypatch):
     artifact = stored(b"abcdefghij\n" * 2_000_000)
-    monkeypatch.setattr(_engines.Opened, "read", slow_read(threading.Event(), _engines.Opened.read))
+    monkeypatch.setattr(engines.Opened, "read", slow_read(threading.Event(), engines.Opened.read))
     with pytest.raises(BursarError) as caught:
         anyio.run(lambda: grep(artifact, Query("nothing", lines=Span(1, 1_999_999)), deadline_s=0.3))
     assert caught.value.code == "search_timeout"

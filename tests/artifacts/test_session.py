@@ -222,7 +222,7 @@ def test_an_equal_content_that_was_touched_is_not_read_to_find_out(session, stor
 
 def test_equal_contents_are_looked_for_among_the_latest_of_earlier_processes(store, session, stored, monkeypatch):
     made = [stored(b"content %d" % number) for number in range(12)]
-    monkeypatch.setattr("bursar.artifacts.ledger._LOOK_BACK", 3)
+    monkeypatch.setattr("bursar.artifacts.catalog._LOOK_BACK", 3)
     again = store.attach(session.handle, "local:me")
     assert [again.same_as(artifact.sha256, artifact.size) is not None for artifact in made] == [False] * 9 + [True] * 3
     assert len(again.artifacts()) == 12

@@ -6,7 +6,7 @@ from typing import Any
 from bursar.budget import tokens
 from bursar.budget.cut import Allowance
 from bursar.budget.notable import Watch
-from bursar.budget.previews.preview import Hint, Known, Preview, preview
+from bursar.budget.previews.preview import CaptureFacts, Hint, Preview, preview
 
 ROOMY = Allowance(tokens=1600, bytes=7000)
 
@@ -25,12 +25,12 @@ class Held:
         return found
 
 
-def known(content: bytes | str) -> Known:
+def known(content: bytes | str) -> CaptureFacts:
     """Count and watch a content as the store does."""
     raw = content.encode() if isinstance(content, str) else content
     watch = Watch()
     watch.feed(raw, 1)
-    return Known(raw.count(b"\n") + (not raw.endswith(b"\n")), watch.result())
+    return CaptureFacts(raw.count(b"\n") + (not raw.endswith(b"\n")), watch.result())
 
 
 def seen(content: bytes | str, name: str = "", allowance: Allowance = ROOMY) -> Preview:

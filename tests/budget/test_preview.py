@@ -6,7 +6,7 @@ from io import BytesIO
 
 import pytest
 from bursar.budget.cut import Allowance
-from bursar.budget.previews.preview import Hint, Known, Look, preview
+from bursar.budget.previews.preview import CaptureFacts, Hint, Previewer, preview
 from held import ROOMY, Held, known, parts, seen, within
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -78,7 +78,7 @@ _ALLOWANCES = st.builds(Allowance, st.integers(0, 1500), st.integers(0, 7000))
 @given(st.one_of(_TEXTS, st.binary(max_size=400), _DOCUMENTS, _REPEATED), st.sampled_from(NAMES), _ALLOWANCES)
 @settings(max_examples=250)
 def test_no_preview_exceeds_its_allowance_whatever_the_content(content: bytes, name: str, allowance: Allowance) -> None:
-    found = preview(Held(content), Known(), Hint(name=name), allowance)
+    found = preview(Held(content), CaptureFacts(), Hint(name=name), allowance)
     assert found.value in ({}, "") or within(found.value, allowance)
     if found.complete and found.value != {}:
         assert isinstance(found.value, dict) or found.value == content.decode()
@@ -87,7 +87,7 @@ def test_no_preview_exceeds_its_allowance_whatever_the_content(content: bytes, n
 
 @given(st.one_of(_TEXTS, st.binary(max_size=400)), _ALLOWANCES)
 def test_a_text_is_called_complete_only_when_every_byte_of_it_is_shown(content: bytes, allowance: Allowance) -> None:
-    found = preview(Held(content), Known(), Hint(), allowance)
+    found = preview(Held(content), CaptureFacts(), Hint(), allowance)
     if isinstance(found.value, str) and found.complete:
         assert found.value.encode() == content
 
@@ -95,7 +95,7 @@ def test_a_text_is_called_complete_only_when_every_byte_of_it_is_shown(content: 
 @given(st.binary(max_size=300), st.lists(_ALLOWANCES, min_size=1, max_size=4))
 @settings(max_examples=40)
 def test_a_look_can_be_drawn_at_any_size_in_any_order(content: bytes, allowances: list[Allowance]) -> None:
-    look = Look(Held(content * 30), Known(), Hint())
+    look = Previewer(Held(content * 30), CaptureFacts(), Hint())
     for allowance in allowances:
         found = look.part(allowance)
         assert found.value == {} or within(found.value, allowance)

@@ -3,7 +3,7 @@ import re
 from bursar.budget import tokens
 from bursar.budget.cut import Allowance
 from bursar.budget.notable import Watch
-from bursar.budget.previews.preview import Hint, Known, preview
+from bursar.budget.previews.preview import CaptureFacts, Hint, preview
 from held import ROOMY, Held, parts, seen, serialised
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -134,7 +134,7 @@ def test_chinese_and_emoji_are_cut_between_characters() -> None:
 
 def test_lines_that_nobody_counted_are_told_by_bytes() -> None:
     text = log(60_000, 30_000).encode()
-    found = preview(Held(text), Known(), Hint(), ROOMY)
+    found = preview(Held(text), CaptureFacts(), Hint(), ROOMY)
     assert isinstance(found.value, dict)
     omitted = re.fullmatch(r"bytes (\d+)-(\d+) \(from line (\d+)\)", found.value["omitted"])
     assert omitted is not None
@@ -148,7 +148,7 @@ def test_errors_that_were_sought_in_a_part_only_are_told_as_such() -> None:
     text = log(60_000, 30).encode()
     watch = Watch()
     watch.feed(text[: 1 << 20], 1)
-    found = preview(Held(text), Known(60_000, watch.result(), 1 << 20), Hint(), ROOMY)
+    found = preview(Held(text), CaptureFacts(60_000, watch.result(), 1 << 20), Hint(), ROOMY)
     assert isinstance(found.value, dict)
     assert found.value["notable_total"] == "1 error in the 1 MiB of start and end"
 
@@ -166,7 +166,7 @@ _LINES = st.lists(st.one_of(st.text(max_size=12), st.sampled_from(["ERROR x", "y
 @settings(max_examples=120)
 def test_what_is_shown_as_text_is_a_true_start_and_end(lines: list[str], allowance: Allowance, counted: bool) -> None:
     text = "\n".join(lines).encode("utf-8", "replace")
-    known = Known(text.count(b"\n") + (not text.endswith(b"\n")) if text else 0) if counted else Known()
+    known = CaptureFacts(text.count(b"\n") + (not text.endswith(b"\n")) if text else 0) if counted else CaptureFacts()
     found = preview(Held(text), known, Hint(kind="text"), allowance)
     if isinstance(found.value, dict) and found.kind == "text":
         head, tail = found.value.get("head", ""), found.value.get("tail", "")

@@ -18,12 +18,12 @@ import fixture_questions  # noqa: F401 - its tools register themselves
 import fixture_rounds  # noqa: F401 - as above
 import uvicorn
 from bursar.server.app import build
+from bursar.server.bootstrap import house
 from bursar.server.config import Settings
 from bursar.server.dispatch import Dispatcher
-from bursar.server.house import house
 from bursar.server.http.address import Address
 from bursar.server.http.app import PATH, http_app
-from bursar.server.sessions import HttpSessions
+from bursar.server.session_resolver import HttpSessions
 from mcp.server.lowlevel.server import Server
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.server.subscriptions import ListenHandler

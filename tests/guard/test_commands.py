@@ -420,7 +420,7 @@ async def test_a_killed_keeper_leaves_nothing_and_is_told(shell: Shell, marked: 
 async def test_a_keeper_that_was_stopped_can_still_be_killed(
     shell: Shell, marked: Marked, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("bursar.guard._keepers._OVERDUE_S", 0.3)
+    monkeypatch.setattr("bursar.guard.posix_commands._OVERDUE_S", 0.3)
     command = await shell.start(f"sleep 0.3; kill -STOP $PPID; setsid {marked.sleep} & {marked.sleep}")
     await marked.appear(2)
     assert (await command.kill(0)).ended == "stopped"
@@ -430,7 +430,7 @@ async def test_a_keeper_that_was_stopped_can_still_be_killed(
 async def test_a_keeper_that_is_stopped_at_once_does_not_hang_the_call(
     shell: Shell, marked: Marked, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("bursar.guard._keepers._OVERDUE_S", 600)
+    monkeypatch.setattr("bursar.guard.posix_commands._OVERDUE_S", 600)
     for _ in range(5):
         exit_ = await shell.run(f"kill -STOP $PPID; {marked.sleep}", limits=Limits(timeout_s=0.2, grace_s=0))
         assert exit_.ended == "timeout"
@@ -438,8 +438,8 @@ async def test_a_keeper_that_is_stopped_at_once_does_not_hang_the_call(
 
 
 async def test_a_keeper_that_does_not_go_on_is_killed(shell: Shell, marked: Marked, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("bursar.guard._keepers._OVERDUE_S", 0.3)
-    monkeypatch.setattr("bursar.guard._zygotes.Zygote.wake_keeper", lambda self, pid: None)
+    monkeypatch.setattr("bursar.guard.posix_commands._OVERDUE_S", 0.3)
+    monkeypatch.setattr("bursar.guard.helpers.Zygote.wake_keeper", lambda self, pid: None)
     exit_ = await shell.run(f"sleep 0.1; kill -STOP $PPID; {marked.sleep}", limits=Limits(timeout_s=0.2, grace_s=0))
     assert exit_.ended == "lost"
     await marked.vanish()
@@ -474,7 +474,7 @@ def boot_with(monkeypatch: pytest.MonkeyPatch, boot: str) -> None:
     def python(_module: str, *arguments: str) -> list[str]:
         return [sys.executable, "-I", "-S", "-c", boot, helpers.HERE, *arguments]
 
-    monkeypatch.setattr("bursar.guard._zygotes.python", python)
+    monkeypatch.setattr("bursar.guard.helpers.python", python)
 
 
 async def test_where_no_process_can_be_forked_only_that_command_fails(
@@ -535,7 +535,7 @@ async def test_what_a_keeper_could_not_end_is_the_zygotes_to_end(
 async def test_a_keeper_that_nobody_can_be_asked_to_kill_is_let_go(
     shell: Shell, marked: Marked, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("bursar.guard._keepers._OVERDUE_S", 0.3)
+    monkeypatch.setattr("bursar.guard.posix_commands._OVERDUE_S", 0.3)
     command = await shell.start(f"sleep 0.2; kill -STOP $PPID; {marked.sleep}", limits=Limits(timeout_s=0.3, grace_s=0))
     await marked.appear(1)
 

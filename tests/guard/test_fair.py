@@ -9,8 +9,8 @@ import anyio
 import pytest
 from bursar.errors import BursarError
 from bursar.guard.fair import FairQueue, shared_by
-from bursar.guard.net._client import Client
-from bursar.guard.net._dial import Dialler, Watch
+from bursar.guard.net.client import Client
+from bursar.guard.net.dial import Dialler, Watch
 from bursar.guard.net.settings import NetSettings
 from bursar.guard.workers import Workers
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from bursar.errors import BursarError
-from bursar.guard import _handles, paths
+from bursar.guard import handles, paths
 from bursar.guard.paths import Workspace
 
 posix = pytest.mark.skipif(os.name == "nt", reason="POSIX file system")
@@ -233,7 +233,7 @@ def test_a_path_in_another_mount_namespace_that_reads_like_one_of_ours_is_refuse
     place: Place, kernel: str, monkeypatch: pytest.MonkeyPatch
 ):
     if kernel == "old":
-        monkeypatch.setattr(_handles, "_magic_links_refused", lambda: False)
+        monkeypatch.setattr(handles, "_magic_links_refused", lambda: False)
     (place.root / "other").mkdir()
     script = f"mount --bind {place.other} {place.root}/other && echo ready && exec sleep 60"
     with subprocess.Popen(["unshare", "-m", "sh", "-c", script], stdout=subprocess.PIPE) as child:

@@ -17,7 +17,7 @@ import anyio
 import pytest
 from bursar.errors import BursarError
 from bursar.guard.commands import Commands, Limits
-from bursar.guard.sandbox import private, seatbelt, tasks
+from bursar.guard.sandbox import cgroup, private, seatbelt
 from bursar.guard.sandbox.policy import Policy, private_environment
 from bursar.guard.sandbox.sandbox import Sandbox
 from bursar.guard.zygote.limits import tasks_of
@@ -68,7 +68,7 @@ from bursar.guard.zygote.limits import tasks_of
 async def main():
     commands = Commands(sandbox=Sandbox(Policy(Path({store!r}), (Path({work!r}),))))
     isolation = await commands.isolation()
-    print(isolation.level, isolation.means, isolation.reason, isolation.cure, sep="|")
+    print(isolation.level, isolation.means, isolation.reason, isolation.fix, sep="|")
     try:
         await commands.start(["/bin/true"], cwd=Path({work!r}), output=1, session=Path({own!r}))
     except Exception as error:
@@ -130,7 +130,7 @@ def test_without_any_of_them_nothing_is_run_and_the_cure_names_all(place: Ground
     line, refusal = level(place, (*NAMESPACES, *LANDLOCK), env=NOT_INSTALLED)
     assert line.startswith("off||")
     assert "the kernel has no Landlock" in line
-    assert all(cure in line for cure in ("install bubblewrap", "allow user namespaces", "6.12", "--terminal=unsafe"))
+    assert all(fix in line for fix in ("install bubblewrap", "allow user namespaces", "6.12", "--terminal=unsafe"))
     assert refusal == "terminal_off"
 
 
@@ -138,7 +138,7 @@ async def test_a_store_that_cannot_be_made_means_off(place: Ground):
     (place.base / "file").touch()
     commands = place.commands(store=place.base / "file" / "store")
     isolation = await commands.isolation()
-    assert (isolation.level, "--data-dir" in isolation.cure) == ("off", True)
+    assert (isolation.level, "--data-dir" in isolation.fix) == ("off", True)
     with pytest.raises(BursarError, match="terminal_off"):
         await place.run(commands, "true")
     commands.close()
@@ -318,7 +318,7 @@ async def test_what_forks_faster_than_it_is_watched_is_held_by_the_kernel(place:
 
 @pytest.mark.needs("root")
 def test_a_group_that_a_killed_server_left_is_removed_and_one_in_use_is_not():
-    made = [tasks.group(5), tasks.group(5)]
+    made = [cgroup.group(5), cgroup.group(5)]
     assert None not in made
     left, used = (group for group in made if group is not None)
     with subprocess.Popen([*used.prefix, "cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as running:
@@ -329,7 +329,7 @@ def test_a_group_that_a_killed_server_left_is_removed_and_one_in_use_is_not():
         assert running.stdout.read(5) == b"begun"
         for group in (left, used):
             os.utime(group._directory, (0, 0))
-        another = tasks.group(5)
+        another = cgroup.group(5)
         assert another is not None
         assert [group._directory.exists() for group in (left, used)] == [False, True]
         running.stdin.close()
@@ -404,7 +404,7 @@ anyio.run(main)
 
 
 async def test_helpers_of_idle_sessions_are_ended_when_there_are_many(place: Ground, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("bursar.guard._zygotes._IDLE_MAX", 1)
+    monkeypatch.setattr("bursar.guard.helpers._IDLE_MAX", 1)
     commands = place.commands()
     busy = await commands.start(
         ["/bin/sleep", "60"], cwd=place.work, output=os.open("/dev/null", os.O_WRONLY), session=place.own
@@ -445,7 +445,7 @@ async def test_where_commands_could_change_the_server_itself_it_is_told(place: G
     commands.close()
     assert isolation.level == "kernel"
     assert sys.prefix in isolation.reason
-    assert "outside the roots" in isolation.cure
+    assert "outside the roots" in isolation.fix
 
 
 @pytest.mark.needs("root")

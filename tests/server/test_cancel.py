@@ -10,10 +10,10 @@ from contextlib import closing
 import anyio
 import httpx2
 import pytest
-from bursar.artifacts import _engines
+from bursar.artifacts import engines
+from bursar.server.bootstrap import house
 from bursar.server.callers import Client
 from bursar.server.config import Settings
-from bursar.server.house import house
 from test_ends import alive, wait_until
 from test_progress import dribbling
 from test_protocol import MODERN
@@ -212,7 +212,7 @@ def test_a_cancelled_search_ends_its_process(tmp_path, folder, marker, monkeypat
     slow = tmp_path / "rg"
     slow.write_text(f"#!/bin/sh\nexec {sleeper(marker)}\n")
     slow.chmod(0o700)
-    monkeypatch.setattr(_engines, "ripgrep", lambda: str(slow))
+    monkeypatch.setattr(engines, "ripgrep", lambda: str(slow))
     (folder / "log.txt").write_text("a line\n" * 300_000)
 
     async def main():

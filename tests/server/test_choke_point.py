@@ -16,7 +16,7 @@ from bursar.guard.workers import Workers
 from bursar.server.config import Settings
 from bursar.server.dispatch import Dispatcher
 from bursar.server.fitter import Fitter
-from bursar.server.sessions import StdioSessions
+from bursar.server.session_resolver import StdioSessions
 from bursar.tools.base import Done, Picture, Reading, Tool, ToolArgs
 
 LINE = "a line of output that is long enough to matter\n"
@@ -112,9 +112,9 @@ def test_a_crash_becomes_one_line_without_the_exceptions_text(ask, error):
 
 def test_a_refusal_says_code_what_and_what_to_do(ask):
     async def work(call):
-        raise BursarError("not_found", "there is no such thing", "Look elsewhere")
+        raise BursarError("not_found", "there is no such thing", "Previewer elsewhere")
 
-    assert ask(work).text == "not_found: there is no such thing. Look elsewhere."
+    assert ask(work).text == "not_found: there is no such thing. Previewer elsewhere."
 
 
 def test_a_refusal_of_any_length_stays_small(ask):

@@ -12,8 +12,8 @@ from bursar.budget.reply import Draft
 from bursar.content.page_view import PageView
 from bursar.errors import BursarError
 from bursar.guard.workers import Workers
-from bursar.server.draft import view_of
 from bursar.server.fitter import Fitter
+from bursar.server.render import view_of
 
 pytestmark = pytest.mark.anyio
 

@@ -11,9 +11,9 @@ from contextlib import contextmanager
 import anyio
 import pytest
 from bursar.server import progress
+from bursar.server.bootstrap import house
 from bursar.server.callers import Client
 from bursar.server.config import Settings
-from bursar.server.house import house
 from bursar.tools.base import Done, Tool, ToolArgs
 from transports import KINDS, connected, told
 
@@ -67,7 +67,7 @@ def hasty(monkeypatch):
     monkeypatch.setattr("bursar.server.progress.EVERY_S", 0.01)
     monkeypatch.setattr("bursar.tools.progress.LOOK_S", 0.003)
     monkeypatch.setattr("bursar.tools.threads._REPORT_EVERY_S", 0.003)
-    monkeypatch.setattr("bursar.artifacts._engines._TOLD_EVERY_S", 0.003)
+    monkeypatch.setattr("bursar.artifacts.engines._TOLD_EVERY_S", 0.003)
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from bursar.server import log
 from bursar.server.config import Settings
 from bursar.server.dispatch import Dispatcher
 from bursar.server.fitter import Fitter
-from bursar.server.sessions import StdioSessions
+from bursar.server.session_resolver import StdioSessions
 from bursar.tools import tools
 from bursar.tools.base import Done, Reading, Tool, ToolArgs
 from hypothesis import HealthCheck, given, settings

@@ -5,7 +5,7 @@ import time
 from contextlib import contextmanager
 
 import pytest
-from bursar.artifacts import Artifact, _engines, search
+from bursar.artifacts import Artifact, engines, search
 from bursar.budget import tokens
 from bursar.errors import BursarError
 from bursar.server.schema import described
@@ -285,7 +285,7 @@ def test_a_search_ends_before_the_client_gives_up_and_tells_what_it_found(place,
             over.set()
 
     monkeypatch.setattr(search, "grep", watched)
-    monkeypatch.setattr(_engines._Ripgrep, "count", lambda self, *, lines: over.wait(60))
+    monkeypatch.setattr(engines._Ripgrep, "count", lambda self, *, lines: over.wait(60))
     place.patience_s = 1.0
     reading = read(place, artifact="a1", grep="needle", context=0)
     assert deadlines[0] <= 0.9

@@ -526,7 +526,7 @@ async def test_output_that_cannot_be_kept_and_that_nobody_waits_for_is_told_in_t
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(bench.session.ledger, "amend", full)
+    monkeypatch.setattr(bench.session.catalog, "replace", full)
     monkeypatch.setattr(Writer, "_give_back", lambda _: False)
     bench.terminal._running.find(bench.session.open(reference)).command.close_stdin()
     with anyio.fail_after(20):

@@ -9,7 +9,7 @@ import pytest
 from bursar.artifacts import Limits, Store
 from bursar.errors import BursarError
 from bursar.server.callers import local_owner
-from bursar.server.http.keys import secret
+from bursar.server.http.secret_files import secret
 from bursar.server.http.tokens import TokenFile, fresh_token
 from over_http import served
 from wire import module

@@ -12,7 +12,7 @@ import anyio
 import httpx2
 import jwt
 import pytest
-from bursar.server.http import keyring
+from bursar.server.http import jwks
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from over_http import served
@@ -223,11 +223,11 @@ def test_invented_keys_do_not_burden_the_issuer(issuer, root, tmp_path):
 
 
 def test_a_new_key_of_the_issuer_is_fetched_and_a_withdrawn_one_forgotten(issuer, monkeypatch):
-    monkeypatch.setattr(keyring, "_PAUSE_S", 0.0)
+    monkeypatch.setattr(jwks, "_PAUSE_S", 0.0)
     monkeypatch.setattr(issuer, "listed", ["rsa"])
 
     async def exchange():
-        keys = keyring.Keyring(issuer.url)
+        keys = jwks.JwkSet(issuer.url)
         assert await keys.key("rsa") is not None
         assert await keys.key("ec") is None
         issuer.listed = ["ec"]
@@ -246,7 +246,7 @@ def test_keys_that_are_none_let_nobody_in(issuer, monkeypatch, document):
     monkeypatch.setattr(issuer, "documents", lambda: documents)
 
     async def ask():
-        return await keyring.Keyring(issuer.url).key("rsa"), await keyring.Keyring(issuer.url).key("")
+        return await jwks.JwkSet(issuer.url).key("rsa"), await jwks.JwkSet(issuer.url).key("")
 
     assert anyio.run(ask) == (None, None)
 
@@ -256,20 +256,20 @@ def test_metadata_of_another_issuer_are_not_believed(issuer, monkeypatch):
     documents = issuer.documents()
     documents[metadata] = documents[metadata] | {"issuer": "https://evil.example"}
     monkeypatch.setattr(issuer, "documents", lambda: documents)
-    assert anyio.run(keyring.Keyring(issuer.url).key, "rsa") is None
+    assert anyio.run(jwks.JwkSet(issuer.url).key, "rsa") is None
 
 
 def test_an_issuer_that_cannot_be_reached_lets_nobody_in():
-    assert anyio.run(keyring.Keyring("http://127.0.0.1:9/realm").key, "rsa") is None
+    assert anyio.run(jwks.JwkSet("http://127.0.0.1:9/realm").key, "rsa") is None
 
 
 def test_an_issuer_that_does_not_answer_holds_up_nobody_whose_key_is_known(issuer, monkeypatch):
-    monkeypatch.setattr(keyring, "_PAUSE_S", 0.0)
+    monkeypatch.setattr(jwks, "_PAUSE_S", 0.0)
 
     async def exchange():
-        keys = keyring.Keyring(issuer.url)
+        keys = jwks.JwkSet(issuer.url)
         assert await keys.key("rsa") is not None
-        monkeypatch.setattr(keyring, "_KEPT_S", 0.0)
+        monkeypatch.setattr(jwks, "_KEPT_S", 0.0)
         hanging = anyio.Event()
 
         async def hang():

@@ -14,7 +14,7 @@ import pytest
 from bursar.artifacts import Limits, Store
 from bursar.budget.ceilings import Ceiling
 from bursar.server.callers import Client
-from bursar.server.sessions import HttpSessions
+from bursar.server.session_resolver import HttpSessions
 from over_http import served, told, until
 
 CLIENT = Client("test", Ceiling(8192, 2000))

@@ -5,10 +5,10 @@ import pytest
 from bursar.guard.commands import Commands
 from bursar.guard.sandbox.policy import Isolation
 from bursar.guard.sandbox.sandbox import Closed
+from bursar.server.bootstrap import house
 from bursar.server.config import Settings
-from bursar.server.house import house
 from bursar.server.http.serve import withhold
-from bursar.server.sessions import HttpSessions
+from bursar.server.session_resolver import HttpSessions
 from over_http import served, told
 
 
@@ -25,7 +25,7 @@ def test_it_is_not_offered_where_nothing_keeps_commands_in(root, tmp_path):
     async def start():
         async with house(Settings(root=(root,), data_dir=tmp_path), HttpSessions) as dispatcher:
             assert "terminal" in dispatcher.tools
-            broken = Isolation("off", reason="no kernel keeps them in", cure="Get another kernel")
+            broken = Isolation("off", reason="no kernel keeps them in", fix="Get another kernel")
             dispatcher.commands = Commands(sandbox=Closed(broken))
             return await withhold(dispatcher), set(dispatcher.tools)
 

@@ -3,8 +3,8 @@ import json
 
 import pytest
 from bursar.server.app import build
+from bursar.server.bootstrap import house
 from bursar.server.config import Settings
-from bursar.server.house import house
 from bursar.server.http import tracing
 from mcp import Client
 from opentelemetry import trace

@@ -14,7 +14,7 @@ _CONNECTION = "bursar.connection"
 """Where a request's state has the connection that it came on."""
 
 
-class TimelyProtocol(H11Protocol):
+class HeaderTimeoutProtocol(H11Protocol):
     """Uvicorn's connection, closed when the headers of a request take too long to come, or when others need its place.
 
     Uvicorn waits for ever for the rest of a request's headers, and a connection that sends nothing counts as open. When
@@ -25,7 +25,7 @@ class TimelyProtocol(H11Protocol):
     headers_s: float = 30.0
     """Seconds from the first byte of a request, or from the connection's start, to the end of its headers."""
 
-    waiting: ClassVar[defaultdict[str, OrderedDict["TimelyProtocol", None]]] = defaultdict(OrderedDict)
+    waiting: ClassVar[defaultdict[str, OrderedDict["HeaderTimeoutProtocol", None]]] = defaultdict(OrderedDict)
     """Connections of one server that wait for a request or its body, by who was last seen to use them; empty: unknown.
     Each in the order in which they came to wait."""
 
@@ -101,21 +101,21 @@ class TimelyProtocol(H11Protocol):
             self.transport.close()
 
 
-def timely(headers_s: float) -> type[TimelyProtocol]:
+def timely(headers_s: float) -> type[HeaderTimeoutProtocol]:
     """Return the class of connections whose headers must be in within so many seconds."""
     attributes: dict[str, Any] = {
         "headers_s": headers_s,
         "waiting": defaultdict[str, Any](OrderedDict),
-        "__doc__": TimelyProtocol.__doc__,
+        "__doc__": HeaderTimeoutProtocol.__doc__,
     }
-    return type("TimelyProtocol", (TimelyProtocol,), attributes)
+    return type("HeaderTimeoutProtocol", (HeaderTimeoutProtocol,), attributes)
 
 
 @contextmanager
 def waiting_for_body(scope: Scope, who: str) -> Generator[None]:
     """Let the connection of a request give its place away while it waits for the body that somebody is to send."""
     connection = scope.get("state", {}).get(_CONNECTION)
-    if not isinstance(connection, TimelyProtocol):
+    if not isinstance(connection, HeaderTimeoutProtocol):
         yield
         return
     connection.wait_no_more()

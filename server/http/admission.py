@@ -47,7 +47,7 @@ class Shares:
         return cls(settings.max_calls, settings.max_calls_per_principal, settings.max_calls_per_session)
 
 
-class Turns:
+class Admission:
     """Admits calls: to the principal with the fewest running, within the shares."""
 
     def __init__(self, shares: Shares, tally: Tally = lambda _limit: None) -> None:

@@ -14,7 +14,7 @@ _AFTER_S = 0.01
 """Some ten times what looking for a session takes, and nothing to whoever made a mistake."""
 
 
-class EvenRefusals:
+class ConstantTimeRefusals:
     """Holds back a refusal of a session or an artifact until all such refusals come."""
 
     __slots__ = ("_started",)

@@ -48,7 +48,7 @@ async def _warm_workers(dispatcher: Dispatcher) -> None:
 async def tell_isolation(commands: Commands) -> None:
     """Log how well commands are kept in, as soon as that is known."""
     isolation = await commands.isolation()
-    told = {"means": isolation.means, "reason": isolation.reason, "cure": isolation.cure}
+    told = {"means": isolation.means, "reason": isolation.reason, "fix": isolation.fix}
     log.event("isolation", level=isolation.level, **{name: text for name, text in told.items() if text})
 
 
@@ -60,7 +60,7 @@ def sweep_if_due(store: Store) -> None:
         if swept.sessions:
             log.event("swept", sessions=swept.sessions, bytes=swept.bytes)
         if not store.is_local:
-            log.event("never_swept", directory=str(store.root), reason=UNSEEN_LOCKS, cure=UNSEEN_LOCKS_CURE)
+            log.event("never_swept", directory=str(store.root), reason=UNSEEN_LOCKS, fix=UNSEEN_LOCKS_CURE)
 
     _attempt("sweep", sweep)
 

@@ -32,7 +32,7 @@ Fetched = dict[str, jwt.PyJWK]
 
 
 @dataclass
-class Keyring:
+class JwkSet:
     """The keys of one issuer, by their ids.
 
     Attributes:

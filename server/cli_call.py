@@ -11,9 +11,9 @@ from ..budget import tokens
 from ..budget.json_size import dumps
 from ..tools import tools
 from . import log
+from .bootstrap import house
 from .callers import Client
 from .config import Settings
-from .house import house
 from .schema import described
 
 _PATIENCE_S = 86_400.0

@@ -12,7 +12,7 @@ import anyio
 import anyio.to_thread
 
 from ...errors import BursarError
-from .removal import PATH
+from .delete_session import PATH
 
 _EVERY_S = 30.0
 """Between two measurements: each looks at every file of the store."""
@@ -23,7 +23,7 @@ _GIB = 1 << 30
 
 
 @dataclass
-class Holdings:
+class StorageQuota:
     """Measures now and then what everybody's sessions take; in between, what is over the quota stays over it.
 
     Attributes:

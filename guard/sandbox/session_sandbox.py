@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 from ..zygote.within import is_within
 from . import bubblewrap, seatbelt
+from .cgroup import Group, group
 from .policy import Policy, private_environment
 from .private import Private
-from .tasks import Group, group
 from .view import SHARED_MEMORY, view
 
 
@@ -153,7 +153,7 @@ def holds(directory: str, hidden: Sequence[str]) -> bool:
 def every_path(places: Sequence[Path]) -> list[str]:
     """Return every path that leads to the places, through links and through other mounts."""
     if sys.platform == "linux":
-        from ..zygote.places import all_places
+        from ..zygote.mounts import all_places
 
         with contextlib.suppress(OSError):
             return all_places(map(str, places))

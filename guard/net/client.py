@@ -8,9 +8,9 @@ import anyio.to_thread
 import httpcore2
 
 from ..fair import FairQueue
-from ._dial import Dialler, Forwarder, Watch
-from ._exchange import Exchange
 from .cache import Cache, Entry
+from .dial import Dialler, Forwarder, Watch
+from .exchange import Exchange
 from .failures import Failure, FetchError, of_status
 from .settings import Limits, NetSettings, Sink
 from .urls import Url

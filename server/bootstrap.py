@@ -18,7 +18,7 @@ from . import confinement
 from .config import Settings
 from .dispatch import Dispatcher
 from .fitter import Fitter
-from .sessions import Sessions, StdioSessions
+from .session_resolver import Sessions, StdioSessions
 
 
 @asynccontextmanager

@@ -7,7 +7,7 @@ _KEPT = 10_000
 _DIGEST_BYTES = 16
 
 
-class Recent:
+class LruCounter:
     """Counts keys; the one that was not added for longest is forgotten first.
 
     A key is made of any values and may hold contents: only a hash of how they are written is kept.

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import anyio
 import anyio.to_thread
 
-from ..artifacts import Reference, Session, Store, refusals
+from ..artifacts import Reference, Session, Store, errors
 from ..errors import BursarError
 from .arguments import shown
 from .callers import ANYBODY, Client, local_owner
@@ -92,7 +92,7 @@ class Sessions(ABC):
         if (session := self._of_connection(connection, owner)) is not None:
             return session
         if artifact:
-            raise refusals.unknown_artifact()  # a new session has none that could be meant
+            raise errors.unknown_artifact()  # a new session has none that could be meant
         session = self._keep(self.store.create(owner))
         if not connection:
             self._alone.add(session.handle)
@@ -130,7 +130,7 @@ class Sessions(ABC):
                     self._calls.pop(session.handle, None)
                 ended.set()
         if scope.cancelled_caught:
-            raise refusals.unknown_session()
+            raise errors.unknown_session()
 
     def end_call(self, session: Session, *, is_known: bool) -> None:
         """Leave nothing on the disk of a session that was made for one call which stored nothing.
@@ -182,7 +182,7 @@ class Sessions(ABC):
         try:
             return self._attach(reference.handle, owner)
         except BursarError as error:
-            raise refusals.unknown_artifact() if error.code == "unknown_session" else error from None
+            raise errors.unknown_artifact() if error.code == "unknown_session" else error from None
 
     def _of_connection(self, connection: str, owner: str) -> Session | None:
         """Return the session that goes with a connection; None if it has none yet, or that was deleted."""
@@ -203,7 +203,7 @@ class Sessions(ABC):
 
     def _attach(self, handle: str, owner: str) -> Session:
         if handle in self._ending:
-            raise refusals.unknown_session()
+            raise errors.unknown_session()
         known, _ = self._attached.pop((owner, handle), (None, 0.0))
         if known is not None and not known.is_gone:
             return self._keep(known)

@@ -10,11 +10,11 @@ from collections.abc import Callable
 LEAVE_S = 1.2
 """From the word to leave to the end of the process: in two seconds it is to be gone, and a large one takes its time."""
 
-LAST_S = 1.9
+LAST_S = 1.6
 """From a signal to the end by the kernel, should the event loop be too busy to hear of it."""
 
 
-class Leaving:
+class HardExit:
     """Has the process end within `LEAVE_S` if it has not ended by itself.
 
     A thread cannot be ended, and Python waits for each. Nothing is lost that a kill would not lose: artifacts are safe

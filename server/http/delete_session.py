@@ -8,8 +8,8 @@ from starlette.types import Receive, Scope, Send
 
 from ...errors import BursarError
 from ..callers import ANYBODY
+from ..constant_time import ConstantTimeRefusals
 from ..dispatch import Dispatcher
-from ..evenly import EvenRefusals
 from .principal import principal_of
 
 PATH = "/session"
@@ -17,7 +17,7 @@ HEADER = "bursar-session"
 
 
 @dataclass(frozen=True)
-class Removal:
+class DeleteSession:
     """Removes a session with all its artifacts for whom it belongs to.
 
     Attributes:
@@ -38,7 +38,7 @@ class Removal:
         handle = request.headers[HEADER].strip()
         owner = principal_of(request.scope) or ANYBODY
         try:
-            async with EvenRefusals():
+            async with ConstantTimeRefusals():
                 await self.dispatcher.remove_session(handle, owner)
         except BursarError as error:
             return PlainTextResponse(f"{error}\n", 404 if error.code == "unknown_session" else 503)

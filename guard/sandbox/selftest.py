@@ -16,8 +16,8 @@ from ..environment import helper_environment
 from ..helper import HERE, python
 from ..zygote.within import is_within
 from . import bubblewrap, seatbelt
-from .cell import Means, every_path, holds, surroundings
 from .policy import Isolation, Policy
+from .session_sandbox import Means, every_path, holds, surroundings
 from .view import between
 
 _LONGEST_S = 30.0
@@ -40,7 +40,7 @@ def candidates(bwrap: str) -> dict[str, Means]:
     return {**walled, "landlock": Means(landlock=True), **views}
 
 
-class Proof:
+class SelfTest:
     """One trial, running beside the server's start; asked for its outcome as often as one likes."""
 
     def __init__(self, policy: Policy) -> None:
@@ -65,7 +65,7 @@ class Proof:
         told = self._told()
         try:
             self._process = subprocess.Popen(
-                python("prober", str(os.getpid()), json.dumps(told)),
+                python("selftest", str(os.getpid()), json.dumps(told)),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -145,9 +145,9 @@ class Proof:
             attacks: Mapping[str, str] = outcome.get("attacks", {"start": outcome.get("refused", "it did not run")})
             if all(result == "held" for result in attacks.values()):
                 self.means = candidates(self._bwrap)[name]
-                reason, cure = self._wanting(outcomes)
+                reason, fix = self._wanting(outcomes)
                 means = _named(self.means, outcome["landlock"])
-                return Isolation("kernel", means, reason, cure, attacks, own_view=self.means.view)
+                return Isolation("kernel", means, reason, fix, attacks, own_view=self.means.view)
         return self._failed(outcomes)
 
     def _wanting(self, outcomes: Mapping[str, Mapping[str, Any]]) -> tuple[str, str]:
@@ -169,11 +169,11 @@ class Proof:
         around = [path for path in map(os.path.realpath, self.policy.roots) if holds(path, self.hidden)]
         if around:
             reason += f", and nothing new can be made directly in {around[0]}, where the artifacts lie"
-        cure = "Allow user namespaces (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone)"
+        fix = "Allow user namespaces (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone)"
         with contextlib.suppress(OSError):
             if int(Path("/proc/sys/kernel/apparmor_restrict_unprivileged_userns").read_text()):
-                cure = "Install bubblewrap and its AppArmor profile, or an own one for this Python"
-        return ": ".join(filter(None, (reason, "; ".join(refused)))), cure
+                fix = "Install bubblewrap and its AppArmor profile, or an own one for this Python"
+        return ": ".join(filter(None, (reason, "; ".join(refused)))), fix
 
     def _within_reach(self) -> tuple[str, str]:
         """Tell whether commands can change the programs that the server runs outside the walls, and what to do."""
@@ -220,8 +220,8 @@ def clear(store: Path) -> None:
                 shutil.rmtree(path)
 
 
-def _off(reason: str, cure: str, attacks: Mapping[str, str] | None = None) -> Isolation:
-    return Isolation("off", "", reason, cure, attacks or {})
+def _off(reason: str, fix: str, attacks: Mapping[str, str] | None = None) -> Isolation:
+    return Isolation("off", "", reason, fix, attacks or {})
 
 
 def _why(outcome: Mapping[str, Any]) -> str:

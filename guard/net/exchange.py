@@ -13,9 +13,9 @@ import httpcore2
 
 from ...errors import BursarError
 from . import addresses, robots
-from ._decode import DecodeError, Decoder, accepted, decoder
-from ._dial import Watch, refusal
 from .cache import Cache, Entry
+from .decode import DecodeError, Decoder, accepted, decoder
+from .dial import Watch, refusal
 from .failures import Failure, FetchError
 from .response import media_type
 from .settings import Limits, Sink

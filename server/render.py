@@ -8,7 +8,7 @@ from typing import Any
 from ..artifacts import Artifact, Reference
 from ..budget.clean import clean
 from ..budget.cut import Allowance
-from ..budget.previews.preview import Hint, Known
+from ..budget.previews.preview import CaptureFacts, Hint
 from ..budget.reply import Draft, PageView, facts, next_call
 from ..content.fitting import ContentView
 from ..guard.names import written
@@ -23,27 +23,27 @@ SAME_MIN_BYTES = 1200
 
 def view_of(artifact: Artifact, hint: Hint) -> ContentView:
     """Return what shows a stored content by its kind."""
-    known = Known(artifact.lines, artifact.notable, artifact.watched_bytes)
+    known = CaptureFacts(artifact.lines, artifact.notable, artifact.watched_bytes)
     return ContentView(artifact, known, hint, artifact.sha256)
 
 
 def draft_of(
-    outcome: Outcome, call: Call, taste_tokens: int, seen: Collection[str] = (), *, by_uri: bool = False
+    outcome: Outcome, call: Call, preview_tokens: int, seen: Collection[str] = (), *, by_uri: bool = False
 ) -> Draft:
     """Draft the reply to a call whose outputs are stored.
 
     Args:
         outcome: what the tool returned, its writers replaced by their artifacts.
         call: what was called.
-        taste_tokens: size of the preview of a content that does not fit whole.
+        preview_tokens: size of the preview of a content that does not fit whole.
         seen: references of artifacts that the session was shown before; they are only pointed to.
         by_uri: tell the address of a resource where else the path of the file is told.
     """
     if isinstance(outcome, Reading):
         return _of_reading(outcome, call)
-    taste = Allowance(taste_tokens, int(taste_tokens * BYTES_PER_TOKEN))
-    parts = [_of_done(part, "", taste, seen, by_uri) for part in outcome.parts]
-    return replace(_of_done(outcome, call.did, taste, seen, by_uri), parts=parts)
+    preview = Allowance(preview_tokens, int(preview_tokens * BYTES_PER_TOKEN))
+    parts = [_of_done(part, "", preview, seen, by_uri) for part in outcome.parts]
+    return replace(_of_done(outcome, call.did, preview, seen, by_uri), parts=parts)
 
 
 def is_partial(text: str) -> bool:
@@ -61,7 +61,7 @@ def _of_reading(reading: Reading, call: Call) -> Draft:
     return Draft(entries, reference="" if artifact is None else artifact.ref, view=PageView(reading.page))
 
 
-def _of_done(done: Done, did: str, taste: Allowance, seen: Collection[str], by_uri: bool) -> Draft:
+def _of_done(done: Done, did: str, preview: Allowance, seen: Collection[str], by_uri: bool) -> Draft:
     told = facts(({"did": did} if did else {}) | dict(done.facts))
     if by_uri and (kept := Reference.parse(str(told.get("artifact")))) is not None:  # an output that is not shown
         told |= {"path": kept.uri}
@@ -74,7 +74,7 @@ def _of_done(done: Done, did: str, taste: Allowance, seen: Collection[str], by_u
         note = {"same_as": f"unchanged since it was shown; see it again: {next_call(artifact.ref, {})}"}
         return Draft(entries | note, artifact.ref, _size(artifact))
     view = done.view or view_of(artifact, done.hint)
-    return Draft(entries, artifact.ref, _size(artifact), view, taste)
+    return Draft(entries, artifact.ref, _size(artifact), view, preview)
 
 
 def _size(artifact: Artifact) -> dict[str, Any]:

@@ -12,26 +12,26 @@ from ..budget.cut import Allowance
 from ..budget.previews.preview import Hint
 from ..budget.reply import Shown
 from ..tools.base import Call, Done, Fact, Tool, ToolArgs
-from .draft import view_of
+from .render import view_of
 
 Form = Literal["text", "blob", "reply"]
 
 
-class AttachedArgs(ToolArgs):
+class ResourceArgs(ToolArgs):
     """Which artifact."""
 
     artifact: str = Field(description="its reference")
 
 
-class Attached(Tool[AttachedArgs]):
+class ResourceView(Tool[ResourceArgs]):
     """Show an artifact that a client attaches to a conversation; made anew for each, and not offered as a tool."""
 
     name: ClassVar[str] = "resource"
     read_only: ClassVar[bool] = True
-    Args = AttachedArgs
+    Args = ResourceArgs
 
     def __init__(self) -> None:
-        self._view: _Attachment | None = None
+        self._view: _Resource | None = None
         self._name = ""
 
     @property
@@ -46,11 +46,11 @@ class Attached(Tool[AttachedArgs]):
         """What the preview of the reply turned out to be: all of a text, all of other bytes in base64, or less."""
         return "reply" if self._view is None else self._view.form
 
-    def did(self, args: AttachedArgs) -> str:
+    def did(self, args: ResourceArgs) -> str:
         """Name the artifact."""
         return f"attached {args.artifact.rpartition('/')[2]}"
 
-    async def run(self, args: AttachedArgs, call: Call) -> Done:
+    async def run(self, args: ResourceArgs, call: Call) -> Done:
         """Show it.
 
         Raises:
@@ -64,11 +64,11 @@ class Attached(Tool[AttachedArgs]):
             # What is not all of it yet, or will never be, must not pass for the content.
             state = "running" if artifact.state == "live" else artifact.state
             return Done({"state": state, **facts}, artifact, hint, afresh=True)
-        self._view = _Attachment(artifact, hint)
+        self._view = _Resource(artifact, hint)
         return Done(facts, artifact, hint, view=self._view, afresh=True)
 
 
-class _Attachment:
+class _Resource:
     """Shows a content as replies do, but other bytes than text whole too, if they fit."""
 
     def __init__(self, artifact: Artifact, hint: Hint) -> None:

@@ -13,15 +13,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import BursarError
-from ._spool import spooled
-from .commands import Order
+from .commands import CommandSpec
 from .environment import helper_environment
 from .helper import python
+from .memory_file import memory_file
 from .zygote.limits import tasks_of
 
 if TYPE_CHECKING:
-    from .sandbox.cell import Cell
     from .sandbox.sandbox import Sandbox
+    from .sandbox.session_sandbox import Cell
 
 if sys.platform == "win32":
     raise ImportError("Windows has job objects instead")
@@ -82,7 +82,7 @@ class Zygote:
         ours.setblocking(False)
         self._orders = ours
 
-    def confined(self, order: Order) -> Order:
+    def confined(self, order: CommandSpec) -> CommandSpec:
         """Return the order as it is carried out in here."""
         cell = self._cell
         if cell is None:
@@ -130,7 +130,7 @@ class Zygote:
         cell = self._cell
         server = os.getpid() if cell is None or cell.sees_server else 0
         # Not among its arguments, which its commands can see.
-        told = spooled(json.dumps(None if cell is None else cell.walls).encode())
+        told = memory_file(json.dumps(None if cell is None else cell.walls).encode())
         try:
             return subprocess.Popen(
                 [*([] if cell is None else cell.prefix), *python("zygote", str(orders), str(server))],
@@ -174,7 +174,7 @@ def _leave(cell: "Cell | None") -> None:
         cell.leave()
 
 
-class Zygotes:
+class Helpers:
     """The helper processes of a server: one without walls, or one for each session."""
 
     def __init__(self, sandbox: "Sandbox | None", processes: int) -> None:

@@ -11,7 +11,7 @@ from typing import NoReturn
 _PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG
 
 
-class Front:
+class Launcher:
     """The server's way to let go of the process in front of it, and of the client."""
 
     def __init__(self, release: int, ends: frozenset[tuple[int, int]]) -> None:
@@ -31,7 +31,7 @@ class Front:
         os.close(self._release)
 
 
-def step_behind() -> Front | None:
+def step_behind() -> Launcher | None:
     """Leave the process that the client started in front, and go on as the server in another.
 
     Signals to the one in front are handed on; it ends with the server and as the server does; whatever ends it first
@@ -54,7 +54,7 @@ def step_behind() -> Front | None:
     _on_death_of_parent(signal.SIGKILL)
     if os.getppid() != client:
         os._exit(1)
-    return Front(release, ends)
+    return Launcher(release, ends)
 
 
 def _stand_in_front(server: int, released: int) -> NoReturn:

@@ -27,7 +27,7 @@ Name = Callable[[str], None]
 """Gives a content its final name."""
 
 
-class Ledger:
+class Catalog:
     """Safe for threads and for several processes on one directory."""
 
     def __init__(self, folder: Folder, *, fsync: bool) -> None:
@@ -40,7 +40,7 @@ class Ledger:
         self._by_source: dict[Source, str] = {}
         self._has_looked = False
 
-    def enter(self, label: str, name_content: Name | None, record: Callable[[str, str], Record]) -> Record:
+    def add(self, label: str, name_content: Name | None, record: Callable[[str, str], Record]) -> Record:
         """Make an artifact exist under the next free id.
 
         Args:
@@ -77,7 +77,7 @@ class Ledger:
         self._keep(entered)
         return entered
 
-    def amend(self, record: Record) -> Record:
+    def replace(self, record: Record) -> Record:
         """Put a record in the place of the one with its id; return it as it is on the disk.
 
         Raises:
@@ -89,7 +89,7 @@ class Ledger:
         except OSError:
             return record
 
-    def strike(self, record: Record) -> None:
+    def delete(self, record: Record) -> None:
         """Let an artifact cease to exist."""
         self._settled.pop(record.id, None)
         self._erase(record.id, record.content, existed=True)
@@ -141,7 +141,7 @@ class Ledger:
         return total
 
     def survey(self) -> None:
-        """Look at what earlier processes stored, so that nothing after takes time that grows with it."""
+        """Previewer at what earlier processes stored, so that nothing after takes time that grows with it."""
         self._look()
         with self._lock, suppress(OSError):
             if self._last < 0:

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import anyio
 import pytest
 from bursar.artifacts import Limits, Store
-from bursar.server.upkeep import keep_up, sweep_if_due
+from bursar.server.background import keep_up, sweep_if_due
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def test_a_fault_in_it_is_logged_and_the_rest_goes_on(store, capfd):
 
 
 def test_a_store_that_is_never_swept_says_so_and_what_to_do(store, monkeypatch, capfd):
-    monkeypatch.setattr("bursar.artifacts.grounds._kind", lambda path: 0x6969)  # NFS
+    monkeypatch.setattr("bursar.artifacts.filesystem._kind", lambda path: 0x6969)  # NFS
     sweep_if_due(store)
     assert '"event":"never_swept"' in (told := capfd.readouterr().err)
     assert "--data-dir" in told

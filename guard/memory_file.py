@@ -7,7 +7,7 @@ if sys.platform == "win32":
     raise ImportError("Windows has job objects instead")
 
 
-def spooled(data: bytes) -> int:
+def memory_file(data: bytes) -> int:
     """Return the descriptor of a nameless file that holds these bytes, to be read from its start.
 
     Raises:

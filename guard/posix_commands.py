@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from ..errors import BursarError
-from ._spool import spooled
-from ._zygotes import Zygote, Zygotes
-from .commands import End, Exit, Order
+from .commands import CommandSpec, End, Exit
+from .helpers import Helpers, Zygote
+from .memory_file import memory_file
 
 if TYPE_CHECKING:
     from .sandbox.sandbox import Sandbox
@@ -64,7 +64,7 @@ class _KeptCommand:
         self._timers: list[asyncio.TimerHandle] = []
         self._started_at = self._loop.time()
 
-    async def begin(self, order: Order) -> None:
+    async def begin(self, order: CommandSpec) -> None:
         """Tell the keeper what to start, and wait until it runs.
 
         Raises:
@@ -223,11 +223,11 @@ class _KeptCommand:
         return outcome
 
 
-class Keepers:
+class PosixCommands:
     """Starts commands through helper processes, one for each session, and knows those that run."""
 
     def __init__(self, sandbox: "Sandbox | None" = None, processes: int = 0) -> None:
-        self._zygotes = Zygotes(sandbox, processes)
+        self._zygotes = Helpers(sandbox, processes)
         self._running: set[_KeptCommand] = set()
 
     @property
@@ -243,7 +243,7 @@ class Keepers:
         """End the helper process of a session, and everything below it."""
         self._zygotes.leave(session)
 
-    async def start(self, order: Order) -> _KeptCommand:
+    async def start(self, order: CommandSpec) -> _KeptCommand:
         """Start a command; see `Commands.start`."""
         zygote = await self._zygotes.of(order.session)
         try:
@@ -252,7 +252,7 @@ class Keepers:
             self._zygotes.retire(zygote)
             return await self._start(await self._zygotes.of(order.session), order)
 
-    async def _start(self, zygote: Zygote, order: Order) -> _KeptCommand:
+    async def _start(self, zygote: Zygote, order: CommandSpec) -> _KeptCommand:
         try:
             zygote.warm()
             command = self._forked(zygote, order)
@@ -268,7 +268,7 @@ class Keepers:
             raise
         return command
 
-    def _forked(self, zygote: Zygote, order: Order) -> _KeptCommand:
+    def _forked(self, zygote: Zygote, order: CommandSpec) -> _KeptCommand:
         """Have a keeper forked, which waits for the order.
 
         Raises:
@@ -302,7 +302,7 @@ class Keepers:
             self._zygotes.release(command.zygote)
 
 
-def _encode(order: Order) -> bytes:
+def _encode(order: CommandSpec) -> bytes:
     limits = order.limits
     return (
         json.dumps(
@@ -362,7 +362,7 @@ def _spool(data: bytes, theirs: ExitStack) -> int:
     """Put bytes into a nameless file, so that nobody has to feed them to a command that may not want them."""
     if not data:
         return _open_stdin("null", theirs)[0]
-    fd = spooled(data)
+    fd = memory_file(data)
     theirs.callback(os.close, fd)
     return fd
 

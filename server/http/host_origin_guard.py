@@ -18,7 +18,7 @@ _SECRETS = {"access_token", "token", "bearer", "authorization", "api_key", "apik
 
 
 @dataclass(frozen=True)
-class Gate:
+class HostOriginGuard:
     """Refuses requests for other hosts, from web pages that were not allowed, with secrets in the query or huge heads.
 
     Hosts and origins are compared whole and exactly, port included: a prefix or a pattern is what DNS rebinding is

@@ -10,17 +10,17 @@ from starlette.types import ASGIApp
 from ...errors import BursarError
 from ..callers import Client
 from ..config import Settings
-from ..dispatch import Account, Dispatcher
-from .holdings import Holdings
+from ..dispatch import CallRecord, Dispatcher
+from .admission import Admission, Shares
 from .limits import HttpLimits, Limits, OpenSessions
-from .turns import Shares, Turns
+from .storage_quota import StorageQuota
 
 METRICS_PATH = "/metrics"
 """Where Prometheus reads, with a token like everybody else."""
 
 
 @dataclass
-class Operations:
+class Middleware:
     """Watches over a server.
 
     Attributes:
@@ -33,14 +33,14 @@ class Operations:
     dispatcher: Dispatcher
     session_idle_s: float
     limits: Limits = field(init=False)
-    _turns: Turns = field(init=False)
-    _holdings: Holdings = field(init=False)
+    _turns: Admission = field(init=False)
+    _holdings: StorageQuota = field(init=False)
 
     def __post_init__(self) -> None:
         self._sessions = OpenSessions(HttpLimits.of(self.settings), self.session_idle_s)
         self.limits = Limits(self.settings, self._sessions, self._hit)
-        self._turns = Turns(Shares.of(self.settings), self._hit)
-        self._holdings = Holdings(self.dispatcher.store.root, self.settings.principal_quota_bytes)
+        self._turns = Admission(Shares.of(self.settings), self._hit)
+        self._holdings = StorageQuota(self.dispatcher.store.root, self.settings.principal_quota_bytes)
         self.dispatcher.turn = self._turn
         self._metrics = self._counting() if self.settings.metrics else None
         if self.settings.otel:
@@ -86,7 +86,7 @@ class Operations:
         if self._metrics is not None:
             self._metrics.hit(limit)
 
-    def _turn(self, account: Account, client: Client, sharer: str) -> AbstractAsyncContextManager[None]:
+    def _turn(self, account: CallRecord, client: Client, sharer: str) -> AbstractAsyncContextManager[None]:
         try:
             self._holdings.check(account.tool, client.principal)
         except BursarError:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import anyio
 
 from ..errors import BursarError
-from .commands import End, Exit, Limits, Order
+from .commands import CommandSpec, End, Exit, Limits
 
 if TYPE_CHECKING:
     from .sandbox.sandbox import Sandbox
@@ -120,7 +120,7 @@ class _Job:
 class _JobCommand:
     """A command and the thread that watches it."""
 
-    def __init__(self, order: Order, output: int, gone: Callable[[Any], None]) -> None:
+    def __init__(self, order: CommandSpec, output: int, gone: Callable[[Any], None]) -> None:
         self.exit: Exit | None = None
         self._output = output
         self._limits: Limits = order.limits
@@ -261,7 +261,7 @@ class _JobCommand:
         self._gone(self)
 
 
-class Jobs:
+class WindowsCommands:
     """Starts commands and knows those that run."""
 
     def __init__(self, sandbox: "Sandbox | None" = None) -> None:
@@ -279,7 +279,7 @@ class Jobs:
     def leave(self, session: Path) -> None:
         """Do nothing: no process here belongs to one session."""
 
-    async def start(self, order: Order) -> _JobCommand:
+    async def start(self, order: CommandSpec) -> _JobCommand:
         """Start a command; see `Commands.start`."""
         if self._sandbox is not None:
             await self._sandbox.admit()
@@ -302,7 +302,7 @@ class Jobs:
             command.abandon()
 
 
-def _failure(error: OSError | ValueError, order: Order) -> BursarError:
+def _failure(error: OSError | ValueError, order: CommandSpec) -> BursarError:
     if isinstance(error, ValueError):
         return BursarError("bad_command", f"the command cannot be passed on: {error}", "Leave NUL characters out")
     if not order.cwd.is_dir():
