@@ -12,6 +12,9 @@ from pathlib import Path
 
 import inputs
 from bursar.budget import tokens
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
+
 from wire import server
 
 SEEN = re.compile(inputs.NEEDLE.replace("-", "."))

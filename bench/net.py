@@ -13,6 +13,11 @@ import time
 import zlib
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
+
+from bursar.guard.net import Limits
+from loopback import Sink, net_for, page, site, without_end
+
 
 def zstd(data):
     if sys.version_info >= (3, 14):
@@ -49,9 +54,6 @@ def reset_peak():
 
 
 async def fetch(answer, **limits):
-    from bursar.guard.net import Limits
-    from loopback import Sink, net_for, site
-
     async with site({"/": answer}) as there:
         net = net_for(there, limits=Limits(**limits))
         await net.fetch(there.url("/warm"), Sink())
@@ -65,15 +67,11 @@ async def fetch(answer, **limits):
 
 
 async def bomb(encoding):
-    from loopback import page
-
     packed = BOMBS[encoding](bytes(ZEROS))
     return {"packed": len(packed)} | await fetch(page(packed, Content_Encoding=encoding))
 
 
 async def hostile(name):
-    from loopback import without_end
-
     ok = b"HTTP/1.1 200 OK\r\n"
     answers = {
         "endless body": without_end(ok + b"\r\n", b"x" * 65536),
@@ -86,8 +84,6 @@ async def hostile(name):
 
 async def small(count):
     """A small page, again and again: what the judging and the limits add to the wire."""
-    from loopback import Sink, net_for, page, site
-
     async with site({"/": page(b"x" * 20_000)}) as there:
         net = net_for(there)
         await net.fetch(there.url(), Sink())

@@ -20,7 +20,7 @@ import tempfile
 import time
 from pathlib import Path
 
-TESTS = Path(__file__).parent.parent / "tests" / "pdf"
+SUPPORT = Path(__file__).parent.parent / "tests" / "support"
 COMMON = """
 the of and to in is that it was for on are with as his they be at one have this from or had by hot word but
 what some we can out other were all there when up use your how said an each she which do their time if will
@@ -195,7 +195,7 @@ def speed(pages: int) -> None:
 
 
 def round_trip() -> None:
-    sys.path.insert(0, str(TESTS))
+    sys.path.insert(0, str(SUPPORT))
     import round_trip as measure
 
     print("\n| sample | characters that come back, % |\n|---|---:|")

@@ -14,6 +14,9 @@ import anyio
 from bursar.guard.commands import Commands
 from bursar.guard.sandbox.policy import Policy
 from bursar.guard.sandbox.sandbox import Sandbox
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
+
 from means import kept_in_by
 
 WORK = {

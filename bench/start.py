@@ -9,9 +9,16 @@ import tempfile
 import time
 from pathlib import Path
 
-from wire import Client, bare, module
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
+
+from wire import Client, module
 
 BLOCKS, CALLS = 40, 25
+
+
+def bare():
+    """Run the bare low-level server."""
+    return Client([sys.executable, str(Path(__file__).with_name("bare_server.py"))])
 
 
 def starting(make):

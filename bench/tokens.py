@@ -12,6 +12,9 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "budget"))
 
 from bursar.budget import cut, tokens
 from bursar.budget.clean import utf8
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
+
 from sample_texts import KINDS, REPEATED, ordinary, repeated
 
 SEEDS = range(1, 6)

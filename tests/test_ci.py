@@ -34,7 +34,7 @@ def test_that_needs_nothing(): ...
     ],
 )
 def test_a_right_that_is_missing_fails_a_run_of_ci_unless_it_may_lack_it(tmp_path, given, code, said):
-    for name in ("conftest.py", "needs.py"):
+    for name in ("conftest.py", "support/needs.py"):
         shutil.copy(HERE / name, tmp_path)
     (tmp_path / "test_sample.py").write_text(TEST)
     (tmp_path / "pytest.ini").write_text("[pytest]\n")

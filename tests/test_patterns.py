@@ -8,7 +8,7 @@ import pytest
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there are no timers of processor time on Windows")
 
-_PROGRAM = Path(__file__).with_name("patterns_on_runs.py")
+_PROGRAM = Path(__file__).parent / "support" / "patterns_on_runs.py"
 _PATTERNS_AT_LEAST = 40
 
 

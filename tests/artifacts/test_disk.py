@@ -10,7 +10,7 @@ import pytest
 from bursar.artifacts import Limits, Store
 from bursar.errors import BursarError
 
-BENCH = Path(__file__).parents[2] / "bench"
+LONG = Path(__file__).parents[1] / "long"
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ def test_on_a_disk_that_can_only_be_read_everything_is_read_and_nothing_written(
 
 @pytest.mark.needs("strace")
 def test_whichever_system_call_fails_or_is_the_last_no_artifact_is_lost_or_half():
-    command = [sys.executable, BENCH / "store_faults.py", "--quick"]
+    command = [sys.executable, LONG / "store_faults.py", "--quick"]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stdout + run.stderr
 

@@ -1,6 +1,6 @@
 """Texts made to be slow, through every tool, while somebody else asks the server whether it is there.
 
-    python bench/hostile_text.py [--every N] [--redact off|shown|stored]
+    python tests/long/hostile_text.py [--every N] [--redact off|shown|stored]
 
 Runs of each sign, pairs and beginnings of every format, 1 MB long, are read, fetched, printed, searched, paged, listed
 and set as PDFs by one session over HTTP; another asks for `/healthz` every 50 ms. Printed are, for each way, the
@@ -15,6 +15,7 @@ import multiprocessing
 import os
 import select
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -22,6 +23,9 @@ from pathlib import Path
 from typing import ClassVar
 
 import httpx2
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+
 from wire import module
 
 EVERY_S = 0.05
@@ -307,7 +311,7 @@ def sent(name, way, made, other):
         started = time.monotonic()
         try:
             way(number)
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is told
+        except Exception as error:
             failures.append(f"{text[:12]!r}: {type(error).__name__} {str(error)[:80]}")
         longest = max(longest, time.monotonic() - started)
         if (waited := other.longest()) > worst:

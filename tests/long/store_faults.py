@@ -1,10 +1,11 @@
 """Lets each system call of the store fail, or be the last before the process dies, and looks at what is left.
 
-`python bench/store_faults.py [--quick] [--only NAME] [--directory DIR]` prints a table; needs strace. For each way
-through the store, each system call of it and each n, a process runs in which strace makes the nth of these calls return
-an error, or kills the process on its way into it. A new process then looks: what was stored before and what was
-acknowledged is there and whole, nothing half is taken for whole, an error was one of the store's own, the same process
-and a new one can go on, and after a sweep no file is left that belongs to nothing.
+    python tests/long/store_faults.py [--quick] [--only NAME] [--directory DIR]
+
+Prints a table; needs strace. For each way through the store, each system call of it and each n, a process runs in which
+strace makes the nth of these calls return an error, or kills the process on its way into it. A new process then looks:
+what was stored before and what was acknowledged is there and whole, nothing half is taken for whole, an error was one
+of the store's own, the same process and a new one can go on, and after a sweep no file is left that belongs to nothing.
 
 Last it traces what happens with --fsync: when a write is acknowledged, no file or directory of it lacks its fsync.
 """
@@ -181,7 +182,7 @@ class Run:
     def live_in(self, wire):
         """Be the process: go, tell how it went, and whether work goes on."""
         if not self.options.get("nameless", True):
-            folder.Folder._can_name = lambda _: False  # noqa: SLF001 - as on another system
+            folder.Folder._can_name = lambda _: False
         limits = Limits(fsync=self.options.get("fsync", False))
         session = Store(self.root, limits).attach(self.handles[0], OWNER)
         wire.send(b"ready")
@@ -191,13 +192,13 @@ class Run:
             told["done"] = self.way(session)
         except BursarError as error:
             told["code"] = error.code
-        except BaseException:  # noqa: BLE001 - it is told
+        except BaseException:
             told["crash"] = traceback.format_exc()
         wire.send(json.dumps(told).encode())
         wire.recv(1)
         try:
             told = {"again": plain(session)}
-        except BaseException:  # noqa: BLE001 - it is told
+        except BaseException:
             told = {"crash": traceback.format_exc()}
         wire.send(json.dumps(told).encode())
 
@@ -237,7 +238,7 @@ class Run:
         if not looker:
             try:
                 found = list(self.look(told, again))
-            except BaseException:  # noqa: BLE001 - it is told
+            except BaseException:
                 found = [traceback.format_exc()]
             os.write(writing, json.dumps(found).encode()[:60_000])
             os._exit(0)

@@ -1,7 +1,7 @@
 """Fuzzes the pure rooms with hypothesis, and the whole choke point with random calls; prints counts and what failed.
 
-    python bench/fuzz.py                      10 minutes
-    python bench/fuzz.py --seconds 60 --seed 7
+    python tests/long/fuzz.py                      10 minutes
+    python tests/long/fuzz.py --seconds 60 --seed 7
 
 No terminal command that it runs does harm, and no address leads beyond loopback. Exit status 1 if anything failed.
 """
@@ -32,7 +32,10 @@ from fuzz_rooms import SNIPPETS, TARGETS, visible
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
-sys.path.append(str(Path(__file__).resolve().parent.parent / "tests" / "server"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+
+import hostile_files
+import hostile_site
 
 BATCH = 200
 CALLS_AT_A_TIME = 8
@@ -146,9 +149,7 @@ class Caller:
         return chance.choice(several.get(name, [self.text()]))
 
     def url(self):
-        from hostile_site import PATHS
-
-        one = f"http://{self.site}/{self.chance.choice(list(PATHS))}"
+        one = f"http://{self.site}/{self.chance.choice(list(hostile_site.PATHS))}"
         return self.chance.choice(
             [one, [one, "http://[", "file:///etc/passwd"], "javascript:1", "http://127.0.0.1:1/", "\x1b://\u202e"]
         )
@@ -229,9 +230,6 @@ async def lossless(tally, dispatcher, folder, chance):
 
 async def fuzz_calls(tally, until, chance, redacts, share):
     """Make random calls until the time is up."""
-    import hostile_files
-    import hostile_site
-
     server, site = hostile_site.serve()
     with tempfile.TemporaryDirectory() as base:
         folder = Path(base) / "workspace"
@@ -255,7 +253,7 @@ async def fuzz_calls(tally, until, chance, redacts, share):
                     answer = await dispatcher.answer(name, arguments, client)
                     judge(answer, client.ceiling)
                     tally.ended[answer.text.partition(":")[0] if answer.is_error else "ok"] += 1
-                except Exception as error:  # noqa: BLE001 - whatever it is, it is what is looked for
+                except Exception as error:
                     tally.failed(name, error, str(arguments)[:1000])
                 tally.runs[name] += 1
 
@@ -266,7 +264,7 @@ async def fuzz_calls(tally, until, chance, redacts, share):
                 if redacts == "off" and chance.random() < share:
                     try:
                         await lossless(tally, dispatcher, folder, chance)
-                    except Exception as error:  # noqa: BLE001
+                    except Exception as error:
                         tally.failed("lossless", error)
     server.shutdown()
 

@@ -1,6 +1,6 @@
 """Attacks by commands and file tools on another session, on the server and its helpers, by user and means.
 
-python bench/attacks.py [SECONDS that swapped links are tried for, default 60] [USER, default both]
+python tests/long/attacks.py [SECONDS that swapped links are tried for, default 60] [USER, default both]
 """
 
 import contextlib
@@ -20,6 +20,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from attack_scripts import BASH, HARM, PLANTED, PRELUDE, PYTHON
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+
 from means import MISSING, without
 from peers import Peer, serving, token_file
 
@@ -152,7 +155,7 @@ class Stage:
                 text, is_error = self.ann.call("read_artifact", artifact=self.reference)
                 if is_error or self.marker not in text:
                     harm.append(f"the victim reads {text[:200]}")
-            except Exception as error:  # noqa: BLE001 - whatever it is, it is harm
+            except Exception as error:
                 harm.append(f"the victim gets {error!r}")
         return harm + [f"{place.name} was made" for place in self.base.glob("canary*")]
 
@@ -213,7 +216,7 @@ def restarted(stage, script):
             ann = Peer(url, stage.ann_token)
             text, is_error = ann.call("read_artifact", artifact=stage.reference)
             ann.http.close()
-    except Exception as error:  # noqa: BLE001 - whatever it is, it is harm
+    except Exception as error:
         return f"{outcome}; started again: {error!r}"[:300]
     return outcome if stage.marker in text and not is_error else f"{outcome}; started again: {text[:200]}"
 

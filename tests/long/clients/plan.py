@@ -37,7 +37,7 @@ async def _play(connect, plan):
 async def _tried(call, name, arguments):
     try:
         return await call(name, arguments)
-    except Exception as error:  # noqa: BLE001 - whatever a client raises is what it makes of the reply
+    except Exception as error:
         return f"{type(error).__name__}: {error}", None
 
 

@@ -1,6 +1,6 @@
 """Signals and ends of input at random moments of heavy work: how soon the server has gone, and what it leaves.
 
-    python bench/ends.py [ROUNDS]
+    python tests/long/ends.py [ROUNDS]
 
 Each round starts a server, on standard input and output or over HTTP, sends it hostile files, big outputs, searches
 and PDFs at once, waits for up to three seconds and ends it. Then every process below it must have gone, and each
@@ -23,6 +23,9 @@ import time
 from pathlib import Path
 
 import httpx2
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+
 from wire import module
 
 BOUND_S = 2.0

@@ -1,6 +1,6 @@
 """Who reaches whose artifacts: every way of naming another's session, artifact or file, over every transport.
 
-python bench/isolation.py [MEANS that keep commands in, such as "Landlock alone"]
+python tests/long/isolation.py [MEANS that keep commands in, such as "Landlock alone"]
 """
 
 import contextlib
@@ -19,6 +19,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 
 from means import MISSING, without
 from peers import HANDSHAKE, Peer, serving, token_file, told

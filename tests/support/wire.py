@@ -111,8 +111,3 @@ def server(*options, **popen):
         yield client
     finally:
         client.close()
-
-
-def bare():
-    """Run the bare low-level server."""
-    return Client([sys.executable, os.path.join(os.path.dirname(__file__), "bare_server.py")])

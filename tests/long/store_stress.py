@@ -1,8 +1,9 @@
 """Random work on one store from many processes, killed at random, on a disk that fills up and fails; checked always.
 
-`python bench/store_stress.py [--operations 100000] [--processes 8] [--writers 100] [--seed N]` prints a table. Needs
-root for a file system of its own (else there is no full disk) and strace for read and write errors (else there are
-none).
+    python tests/long/store_stress.py [--operations 100000] [--processes 8] [--writers 100] [--seed N]
+
+Prints a table. Needs root for a file system of its own (else there is no full disk) and strace for read and write
+errors (else there are none).
 
 The history is compared with a model: each process tells what was acknowledged to it, and what it is about to remove.
 What was acknowledged must be readable, whole and equal to what was written, at once, by every process of its session,
@@ -138,7 +139,7 @@ class Stress:
                 other.close()
             try:
                 Worker(self.root, theirs, seed, {}).run()
-            except BaseException as error:  # noqa: BLE001 - it is told
+            except BaseException as error:
                 text = str(error) if isinstance(error, Wrong) else traceback.format_exc()
                 with suppress(OSError):
                     theirs.send(json.dumps({"wrong": text[:3000]}).encode())

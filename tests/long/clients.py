@@ -1,6 +1,6 @@
 """Python clients: each lists and calls every tool, over both transports, in an environment of its own.
 
-python bench/clients.py [CLIENT ...]
+python tests/long/clients.py [CLIENT ...]
 """
 
 import json
@@ -11,6 +11,9 @@ import tempfile
 from pathlib import Path
 
 import everytool
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+
 from serving import serving
 
 CLIENTS = Path(__file__).parent / "clients"

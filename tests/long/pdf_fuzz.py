@@ -1,7 +1,7 @@
 """Fuzzes write_pdf: every assigned Unicode scalar value, then random mixed strings; each character is drawn or listed.
 
-    python bench/pdf_fuzz.py                         all of it; some twenty minutes
-    python bench/pdf_fuzz.py --strings 1000 --no-all
+    python tests/long/pdf_fuzz.py                         all of it; some twenty minutes
+    python tests/long/pdf_fuzz.py --strings 1000 --no-all
 
 A character counts as drawn when pdftotext (poppler-utils) gives it back. Exit status 1 when one was lost.
 """

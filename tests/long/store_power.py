@@ -1,10 +1,12 @@
 """Cuts the power of a disk that is being written to, and looks at what a new start finds.
 
-`python bench/store_power.py [--rounds 10] [--seconds 8]` prints a table; needs root, loop devices and mkfs.ext4. Four
-processes store artifacts on an ext4 file system in an image. At a random instant the image is copied while they stand
-still: the copy has what the kernel had handed to the disk by then, as after a power cut (of a disk that writes what it
-was handed). The copy is mounted, which replays its journal, and every acknowledged artifact is looked for: it is whole,
-or missing, or a clear error; never wrong. With --fsync none may be missing.
+    python tests/long/store_power.py [--rounds 10] [--seconds 8]
+
+Prints a table; needs root, loop devices and mkfs.ext4. Four processes store artifacts on an ext4 file system in an
+image. At a random instant the image is copied while they stand still: the copy has what the kernel had handed to the
+disk by then, as after a power cut (of a disk that writes what it was handed). The copy is mounted, which replays its
+journal, and every acknowledged artifact is looked for: it is whole, or missing, or a clear error; never wrong. With
+--fsync none may be missing.
 """
 
 import argparse

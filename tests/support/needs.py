@@ -1,6 +1,6 @@
 """What tests need besides Python, told as `@pytest.mark.needs("bwrap", "root")`, and whether it is here.
 
-python3 tests/needs.py      prints the Debian packages of the programs that are not here, a line each
+python3 tests/support/needs.py      prints the Debian packages of the programs that are not here, a line each
 """
 
 import os
