@@ -16,8 +16,8 @@ from ..errors import BursarError
 from .commands import CommandSpec
 from .environment import helper_environment
 from .helper import python
-from .memory_file import memory_file
 from .zygote.limits import tasks_of
+from .zygote.memory_file import memory_file
 
 if TYPE_CHECKING:
     from .sandbox.sandbox import Sandbox

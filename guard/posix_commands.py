@@ -17,7 +17,7 @@ import anyio
 from ..errors import BursarError
 from .commands import CommandSpec, End, Exit
 from .helpers import Helpers, Zygote
-from .memory_file import memory_file
+from .zygote.memory_file import memory_file
 
 if TYPE_CHECKING:
     from .sandbox.sandbox import Sandbox

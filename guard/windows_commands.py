@@ -127,8 +127,7 @@ class _JobCommand:
         self._gone = gone
         self._loop = asyncio.get_running_loop()
         self._ended = asyncio.Event()
-        self._stop = threading.Event()
-        self._full = threading.Event()
+        self._ending: End = "exited"
         self._begun = time.monotonic()
         self._job = _Job()
         try:
@@ -170,11 +169,11 @@ class _JobCommand:
 
     async def kill(self, grace_s: float = 0.5) -> Exit:
         # Whatever the grace: nothing can be asked to tidy up here.
-        self._stop.set()
+        self._ending = "stopped"
         return await self.ended()
 
     def cut_off(self) -> None:
-        self._full.set()
+        self._ending = "output limit"
 
     async def send(self, data: bytes, timeout_s: float = 5.0) -> int:
         stdin = self._process.stdin
@@ -199,7 +198,7 @@ class _JobCommand:
 
     def abandon(self) -> None:
         """End it at once."""
-        self._stop.set()
+        self._ending = "server ended"
         self._job.end()
 
     def _feed(self, data: bytes) -> None:
@@ -237,12 +236,12 @@ class _JobCommand:
             except subprocess.TimeoutExpired:
                 grown = os.fstat(self._output).st_size - before
             else:
-                return "exited"
-            if self._stop.is_set():
-                return "stopped"
+                return self._ending
+            if self._ending != "exited":
+                return self._ending
             if time.monotonic() >= deadline:
                 return "timeout"
-            if grown >= self._limits.output_bytes or self._full.is_set():
+            if grown >= self._limits.output_bytes:
                 return "output limit"
             if grown > 1024**2 and shutil.disk_usage(self._output_path()).free < self._limits.free_bytes:
                 return "disk full"

@@ -59,7 +59,7 @@ def step_behind() -> Launcher | None:
 
 def _stand_in_front(server: int, released: int) -> NoReturn:
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
-        signal.signal(number, lambda number, _: os.kill(server, number))
+        signal.signal(number, lambda number, _: _hand_on(server, number))
     null = os.open(os.devnull, os.O_RDWR)
     for fd in (0, 1, 2):
         os.dup2(null, fd)
@@ -71,6 +71,11 @@ def _stand_in_front(server: int, released: int) -> NoReturn:
             signal.signal(-code, signal.SIG_DFL)
         os.kill(os.getpid(), -code)
     os._exit(code if code >= 0 else 128 - code)
+
+
+def _hand_on(server: int, number: int) -> None:
+    with contextlib.suppress(ProcessLookupError):  # it has ended, and this process is about to
+        os.kill(server, number)
 
 
 def _on_death_of_parent(number: int) -> None:

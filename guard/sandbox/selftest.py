@@ -64,15 +64,7 @@ class SelfTest:
         self.hidden = every_path([policy.store, *policy.hidden])
         told = self._told()
         try:
-            self._process = subprocess.Popen(
-                python("selftest", str(os.getpid()), json.dumps(told)),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                cwd="/",
-                env=helper_environment() | {"BURSAR_DECOY": told["attack"]["secret"]},
-                start_new_session=True,
-            )
+            self._process = _started(python("selftest", str(os.getpid())), told)
         except OSError as error:
             self._isolation = _off(f"the trial could not be started: {error}", "Restart the server")
 
@@ -208,6 +200,30 @@ def _make_store(store: Path) -> None:
     for path in (*reversed(store.parents), store):
         if not path.exists():
             path.mkdir(0o700, exist_ok=True)
+
+
+def _started(command: list[str], told: dict[str, Any]) -> "subprocess.Popen[bytes]":
+    """Start the process of the trial.
+
+    Raises:
+        OSError: the system refuses a further process or open file.
+    """
+    from ..zygote.memory_file import memory_file
+
+    # Neither the secret nor where it lies is among the arguments, which everybody can read.
+    file = memory_file(json.dumps(told).encode())
+    try:
+        return subprocess.Popen(
+            command,
+            stdin=file,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            cwd="/",
+            env=helper_environment() | {"BURSAR_DECOY": told["attack"]["secret"]},
+            start_new_session=True,
+        )
+    finally:
+        os.close(file)
 
 
 def clear(store: Path) -> None:

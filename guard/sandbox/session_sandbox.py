@@ -141,6 +141,7 @@ def _walls(policy: Policy, means: Means, hidden: Sequence[str], session: Path, p
         "network": policy.network,
         "unix_sockets": policy.unix_sockets,
         "own_ipc": means.view,
+        "setgid": means.view,
         "landlock": means.landlock,
     }
 

@@ -113,9 +113,10 @@ class Attacks:
             raise Leak("a file was put beside it")
 
     def environment(self) -> None:
-        """Read the environments of all processes."""
+        """Read the environments and the arguments of all processes."""
         for pid in _processes():
-            self._must_not_hold(_contents(f"/proc/{pid}/environ"))
+            for what in ("environ", "cmdline"):
+                self._must_not_hold(_contents(f"/proc/{pid}/{what}"))
 
     def memory(self) -> None:
         """Read the victim's memory."""
@@ -264,8 +265,8 @@ def _write_in(directory: str) -> None:
 
 
 def main() -> None:
-    """Confine this process as `argv[2]` describes, try everything, and tell descriptor `argv[1]` what came of it."""
-    told = json.loads(sys.argv[2])
+    """Confine this process as standard input says, try everything, and tell descriptor `argv[1]` what came of it."""
+    told = json.load(sys.stdin)
     results = int(sys.argv[1])
     version = 0
     if told["walls"] is not None:

@@ -44,8 +44,8 @@ SHARED_BY_NUMBER = (
 them: all of a namespace share them."""
 
 _SETUID, _SETUID_SETGID = 0o4000, 0o6000
-"""The second where a file comes to be. Later setgid may be given: a filter cannot tell whether to a directory, which
-git, tar and cp do wherever a tree is shared by a group. `mkdir` the kernel itself gives neither."""
+"""A filter cannot tell whether a file or a directory is meant, nor where it lies. `mkdir` the kernel itself gives
+neither."""
 
 _CREATES = 0o20000100
 """O_CREAT, and what is O_TMPFILE without O_DIRECTORY: only then `open` has a mode."""
@@ -67,18 +67,16 @@ Instruction = tuple[int, int, int, int]
 """Operation, how many to skip if it is true and if it is not, and what it works with."""
 
 
-def supported() -> bool:
-    """Tell whether the filter knows this machine's system calls."""
-    return sys.platform == "linux" and platform.machine() in _ARCHITECTURES
-
-
-def program(*, network: bool, unix_sockets: bool, own_ipc: bool = False, machine: str = "") -> bytes:
+def program(
+    *, network: bool, unix_sockets: bool, own_ipc: bool = False, setgid: bool = False, machine: str = ""
+) -> bytes:
     """Build the filter.
 
     Args:
         network: whether sockets of IPv4 and IPv6 may be made.
         unix_sockets: whether local sockets may be made; connected pairs of them always may, they lead nowhere else.
         own_ipc: whether the memory and queues that are shared by number are those of commands alone.
+        setgid: whether what exists may be given that bit, see `walls.Walls`.
         machine: as `uname -m` says it; default: this one.
 
     Raises:
@@ -87,14 +85,15 @@ def program(*, network: bool, unix_sockets: bool, own_ipc: bool = False, machine
     column, code = beginning(machine)
     if column == _ARCHITECTURES["x86_64"][0]:
         code += [(_JGE, 0, 1, _X32), refuse(errno.ENOSYS)]
+    given_later = _SETUID if setgid else _SETUID_SETGID
     families = [*([INET, INET6] if network else []), *([UNIX] if unix_sockets else [])]
     blocks = {
         "openat": _judge_mode(3, flags=2),
         "open": _judge_mode(2, flags=1),
         **dict.fromkeys(("creat", "mknod"), _judge_mode(1)),
         "mknodat": _judge_mode(2),
-        **dict.fromkeys(("chmod", "fchmod"), _judge_mode(1, _SETUID)),
-        **dict.fromkeys(("fchmodat", "fchmodat2"), _judge_mode(2, _SETUID)),
+        **dict.fromkeys(("chmod", "fchmod"), _judge_mode(1, given_later)),
+        **dict.fromkeys(("fchmodat", "fchmodat2"), _judge_mode(2, given_later)),
         "socket": _judge_socket(families),
         "socketpair": [allow()] if unix_sockets else _judge_pair(),
         "clone": _refuse_flags(NAMESPACES),

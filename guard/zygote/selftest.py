@@ -14,6 +14,7 @@ if sys.platform == "win32":
     raise ImportError("there are no walls to be tried on Windows")
 
 from .attacks import namespace_of_processes
+from .memory_file import memory_file
 from .removal import remove
 
 LONGEST_S = 10.0
@@ -34,12 +35,15 @@ class Trial:
         self.heard = b""
         self.fd, write = os.pipe()
         os.set_inheritable(write, True)
-        python = [sys.executable, "-I", "-S", "-c", _BOOT, _HERE, str(write), json.dumps(told)]
+        told_file = memory_file(json.dumps(told).encode())
+        python = [sys.executable, "-I", "-S", "-c", _BOOT, _HERE, str(write)]
         try:
             environment = {name: value for name, value in os.environ.items() if name != DECOY_VARIABLE}
-            self.pid = os.posix_spawn([*argv, *python][0], [*argv, *python], environment)
+            on_stdin = [(os.POSIX_SPAWN_DUP2, told_file, 0)]
+            self.pid = os.posix_spawn([*argv, *python][0], [*argv, *python], environment, file_actions=on_stdin)
         finally:
             os.close(write)
+            os.close(told_file)
 
     def outcome(self) -> dict[str, Any]:
         """Return what was heard, once it has ended."""
@@ -134,9 +138,9 @@ def _clear(told: dict[str, Any]) -> None:
 
 
 def main() -> None:
-    """Try what `argv[2]` describes, and write what came of it to standard output."""
+    """Try what standard input describes for the server with process id `argv[1]`, and write what came of it."""
     os.umask(0o077)
-    told = json.loads(sys.argv[2])
+    told = json.load(sys.stdin)
     told["attack"]["victims"] = [os.getpid(), int(sys.argv[1])]
     told["attack"]["processes"] = namespace_of_processes()
     answer: dict[str, Any]

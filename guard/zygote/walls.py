@@ -37,6 +37,8 @@ class Walls(NamedTuple):
             stay out of reach where the kernel can (Landlock 6).
         own_ipc: whether shared memory, semaphores and queues of System V and queues of POSIX may be used, as these are
             of a namespace of one's own.
+        setgid: whether what exists may be given that bit, as directories need it that a group shares. Modes are no rule
+            of Landlock's: only where nothing but what may be written can be changed, or programs outside would get it.
         landlock: whether files are walled off here; False where they are by other means.
         limits: pairs of a resource (`resource.RLIMIT_…`) and its most; none is ever raised.
     """
@@ -51,6 +53,7 @@ class Walls(NamedTuple):
     network: bool = True
     unix_sockets: bool = False
     own_ipc: bool = False
+    setgid: bool = False
     landlock: bool = True
     limits: tuple[tuple[int, int], ...] = ((resource.RLIMIT_CORE, 0),)
 
@@ -70,7 +73,9 @@ class Prepared:
             OSError: the kernel lacks the means, or a path that is to be granted cannot be reached.
             ValueError: a path is to be granted and hidden.
         """
-        self._filter = seccomp.program(network=walls.network, unix_sockets=walls.unix_sockets, own_ipc=walls.own_ipc)
+        self._filter = seccomp.program(
+            network=walls.network, unix_sockets=walls.unix_sockets, own_ipc=walls.own_ipc, setgid=walls.setgid
+        )
         self._limits = walls.limits
         self._rules: landlock.Rules | None = None
         self.version = 0

@@ -280,6 +280,20 @@ print(os.open("file", os.O_RDONLY, 0o6755) > 0)
     ) == [*["EPERM EPERM EPERM"] * 2, *["EPERM EPERM EPERM ENOSYS"] * 2, "0o40755", "['0x81a4']", "True"]
 
 
+def test_setgid_is_given_only_where_nothing_outside_could_get_it(ground: Path):
+    column = seccomp._ARCHITECTURES[platform.machine()][0]
+    script = f"""
+for path in (f"{{base}}/beside/file", f"{{base}}/work/file"):
+    print(*(tried(way) for way in (
+        lambda: os.chmod(path, 0o2755), lambda: os.fchmod(os.open(path, os.O_RDONLY), 0o2755),
+        lambda: asked({NUMBERS["fchmodat2"][column]}, os.open(path, os.O_RDONLY), 0, 0o2755, 0))))
+print(hex(os.stat(f"{{base}}/beside/file").st_mode))
+"""
+    assert confined(ground, script) == [*["EPERM EPERM EPERM"] * 2, "0x81a4"]
+    allowed = confined(ground, 'print(tried(lambda: os.chmod(f"{base}/work/file", 0o2755)))', setgid=True)
+    assert allowed == ["None"]
+
+
 def test_memory_that_is_shared_by_a_number_is_used_in_a_namespace_of_ones_own_only(ground: Path):
     script = """
 for call, arguments in (("shmget", (0, 4096, 0o1600)), ("semget", (0, 1, 0o1600)), ("msgget", (0, 0o1600))):
@@ -361,8 +375,8 @@ def test_limits_are_lowered_and_never_raised(ground: Path):
 # The filter, as the kernel would run it, also for a machine that this is not
 
 
-def judged(machine: str, architecture: int, number: int, *arguments: int) -> str:
-    code = seccomp.program(network=True, unix_sockets=False, machine=machine)
+def judged(machine: str, architecture: int, number: int, *arguments: int, **more: bool) -> str:
+    code = seccomp.program(network=True, unix_sockets=False, machine=machine, **more)
     program = [struct.unpack_from("=HBBI", code, at) for at in range(0, len(code), 8)]
     memory = struct.pack("=IIQ6Q", number, architecture, 0, *arguments, *[0] * (6 - len(arguments)))
     at, value = 0, 0
@@ -407,7 +421,8 @@ def test_the_filter_judges_alike_on_both_architectures(machine, calls):
     assert ask("openat", 0, 0, 0o100, 0o4755) == ask("openat", 0, 0, 0o20200001, 0o2755) == "EPERM"
     assert ask("openat", 0, 0, 0o100, 0o1777) == ask("openat", 0, 0, 1, 0o6755) == "allowed"
     assert ask("fchmod", 3, 0o4755) == ask("shmget") == "EPERM"
-    assert ask("fchmod", 3, 0o2775) == "allowed"
+    assert ask("fchmod", 3, 0o2775) == "EPERM"
+    assert judged(*machine, calls["fchmod"], 3, 0o2775, setgid=True) == "allowed"
     assert ask("mount") == "EPERM"
     assert [ask("socket", family) for family in (1, 2, 10, 17, 38, 40)] == [
         *("EACCES", "allowed", "allowed", "EACCES", "EACCES", "EACCES")

@@ -74,7 +74,7 @@ BASH = {
     "tokens and keys": 'cat "$KEYS"/* "$TOKENS"; grep -r . "$STORE"/.[a-z]*; cat "$TOKENS"* "$(dirname "$TOKENS")"/*; '
     'echo "eve:00" >> "$TOKENS"; mv "$TOKENS" t; cp "$TOKENS" t; cat t',
     "rights of tokens and keys": 'chmod 666 "$TOKENS"; chmod 644 "$KEYS"/*; chmod 777 "$KEYS" "$(dirname "$TOKENS")"; true',
-    "rights of programs": 'cp /bin/true x; chmod 6755 x; chmod u+s x; chmod g+s x; chmod u+s "$PROGRAM"; install -m 4755 x '
+    "rights of programs": 'cp /bin/true x; chmod 6755 x; chmod u+s x; chmod g+s x; chmod u+s "$PROGRAM"; chmod g+s "$PROGRAM"; install -m 4755 x '
     "y; mkdir -m 2755 z; (umask 0; mkdir -p z); cp -p x w; tar c --mode=6755 x | tar xp",
     "a second server with the same store": 'cd /; for d in "$BASE/data" "$STORE"; do timeout 20 "$PYTHON" -m bursar call --data-dir "$d" '
     '--root "$WORK" read_artifact "artifact=$HANDLE/a1"; done',

@@ -169,9 +169,13 @@ class Stage:
         state["aged"] = _used(self.theirs) < self.started - 60
         state["shared memory"] = self.shared_memory()
         state["left behind"] = [kind for kind in ("shm", "msg", "sem") if _is_left(kind, self.left)]
-        state["rights of programs"] = [place.name for place in _files(self.base) if place.stat().st_mode & 0o4000]
+        state["rights of programs"] = [place.name for place in _files(self.base) if self._gives_rights(place)]
         state["core pattern"] = Path("/proc/sys/kernel/core_pattern").read_text()
         return state
+
+    def _gives_rights(self, place):
+        """Tell whether a program gives its rights to whoever runs it; of the group, in the workspace it may."""
+        return place.stat().st_mode & (0o4000 if place.is_relative_to(self.work) else 0o6000)
 
     def shared_memory(self):
         """Return what a program outside shares under a number; it begins with a secret."""

@@ -38,8 +38,8 @@ async def _untold(done: float, total: float | None = None, message: str = "") ->
 class Bench:
     """One workspace, and two sessions in one store."""
 
-    def __init__(self, base: Path) -> None:
-        self.base = base
+    def __init__(self, base: Path, means: str) -> None:
+        self.base, self.means = base, means
         self.root = base / "work"
         self.root.mkdir()
         self.store = Store(base / "data", StoreLimits())
@@ -85,7 +85,7 @@ class Bench:
 def bench(request: pytest.FixtureRequest) -> Iterator[Bench]:
     base = Path(tempfile.mkdtemp(dir="/var/tmp", prefix="bursar-test-"))
     with kept_in_by(request.param):
-        bench = Bench(base)
+        bench = Bench(base, request.param)
         yield bench
     bench.mine.close()
     bench.theirs.close()
@@ -99,17 +99,6 @@ EVERYDAY = {
         "git init -q repo && cd repo && echo x > a && git add a && "
         "git -c user.name=n -c user.email=e commit -qm first && git status --short && git log --format=%s",
         "first\n",
-    ),
-    "git in a tree of a group": (
-        "git init -q --shared=group ours && cd ours && echo x > a && git add a && "
-        "git -c user.name=n -c user.email=e commit -qm first && git log --format=%s && stat -c %A .git/objects",
-        "first\ndrwxrwsr-x\n",
-    ),
-    "a tree of a group": (
-        "mkdir -m 2775 team && mkdir team/sub && echo a > team/sub/a && cp -r team/sub team/copy && cp -a team same "
-        "&& tar cf t.tar team && rm -r team && tar xf t.tar && chmod g+w team/sub "
-        "&& stat -c %A team/sub same/copy same/sub",
-        "drwxrwsr-x\ndrwxr-sr-x\ndrwxr-sr-x\n",
     ),
     "python": ("python3 -c 'import json, ssl, threading; print(json.dumps([1]))'", "[1]\n"),
     "python's processes": (
@@ -159,6 +148,39 @@ def test_everyday_work_goes_on_as_ever(bench: Bench, use: str):
     command, expected = EVERYDAY[use]
     done, shown = bench.run(command.replace("{mine}", str(bench.mine.directory)))
     assert (shown, done.facts["exit_code"], done.facts["isolation"]) == (expected, 0, "kernel")
+
+
+OF_A_GROUP = {
+    "git": (
+        "git init -q --shared=group ours && cd ours && echo x > a && git add a && "
+        "git -c user.name=n -c user.email=e commit -qm first && git log --format=%s && stat -c %A .git/objects",
+        "first\ndrwxrwsr-x\n",
+    ),
+    "copies and archives": (
+        "mkdir -m 2775 team && mkdir team/sub && echo a > team/sub/a && cp -r team/sub team/copy && cp -a team same "
+        "&& tar cf t.tar team && rm -r team && tar xf t.tar && chmod g+w team/sub "
+        "&& stat -c %A team/sub same/copy same/sub",
+        "drwxrwsr-x\ndrwxr-sr-x\ndrwxr-sr-x\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("use", OF_A_GROUP)
+def test_a_tree_can_be_shared_by_a_group_where_nothing_outside_can_be_changed(bench: Bench, use: str):
+    command, expected = OF_A_GROUP[use]
+    done, shown = bench.run(command)
+    if bench.means == "Landlock alone":
+        assert done.facts["exit_code"] != 0
+        assert expected not in shown
+    else:
+        assert (shown, done.facts["exit_code"]) == (expected, 0)
+
+
+def test_no_program_outside_gets_the_group_of_its_owner_for_whoever_runs_it(bench: Bench):
+    program = bench.base / "program"
+    shutil.copy("/bin/true", program)
+    bench.run(f"chmod g+s {program}; chmod 2755 {program}; install -m 2755 {program} {program}")
+    assert program.stat().st_mode & 0o7777 == 0o755
 
 
 CACHES = {
