@@ -85,7 +85,7 @@ class Folder:
         try:
             folder = self._opened(self.path / name, self._name(name), self._descriptor)
         except PermissionError:
-            if not _heal(self._name(name), self._descriptor):
+            if not open_up(self._name(name), self._descriptor):
                 raise
             folder = self._opened(self.path / name, self._name(name), self._descriptor)
         folder.restore_mode()
@@ -119,7 +119,7 @@ class Folder:
         try:
             descriptor = os.open(self._name(name), flags | _FLAGS, 0o600, dir_fd=self._descriptor)
         except PermissionError:
-            if not _heal(self._name(name), self._descriptor):
+            if not open_up(self._name(name), self._descriptor):
                 raise
             descriptor = os.open(self._name(name), flags | _FLAGS, 0o600, dir_fd=self._descriptor)
         if flags & os.O_CREAT:
@@ -302,7 +302,7 @@ if sys.platform == "win32":
     def _close_to_others(descriptor: int) -> None:
         """They are closed to others there already."""
 
-    def _heal(name: str, at: int | None) -> bool:
+    def open_up(name: str, at: int | None = None) -> bool:
         """Nothing there is closed by a mode."""
         return False
 
@@ -323,8 +323,19 @@ else:
         if stat.S_IMODE(os.fstat(descriptor).st_mode) != 0o700:
             os.fchmod(descriptor, 0o700)
 
-    def _heal(name: str, at: int | None) -> bool:
-        """Open up to ourselves a file or directory of ours that cannot even be opened; Linux only."""
+    def open_up(name: str, at: int | None = None) -> bool:
+        """Open up to ourselves, and close to others, a file or directory of ours that cannot even be opened.
+
+        Args:
+            name: of the file, or its path.
+            at: descriptor of the directory that holds it; None for a path.
+
+        Returns:
+            Whether it was done: on Linux only, and never through a link.
+
+        Raises:
+            OSError: there is none, or it cannot be reached.
+        """
         if not sys.platform.startswith("linux"):
             return False
         descriptor = os.open(name, os.O_PATH | _FLAGS, dir_fd=at)

@@ -132,12 +132,17 @@ class Settings:
         default=COPY_BYTES, metadata=_told("a local file of more bytes is referenced, not copied", "N")
     )
     idle_days: float = field(
-        default=_STORE.idle_s / 86_400, metadata=_told("a session unused for so many days is removed", "N")
+        default=_STORE.idle_s / 86_400,
+        metadata=_told(
+            "a session unused for so many days is removed; lowered, it leaves sessions made before as they are", "N"
+        ),
     )
     quota_bytes: int = field(
         default=_STORE.total_bytes,
         metadata=_told(
-            "bytes of all artifacts together; above it, the oldest idle sessions of whoever holds most go", "N"
+            "bytes of all artifacts together; above it, the oldest idle sessions of whoever holds most go; "
+            "lowered, it leaves sessions made before as they are",
+            "N",
         ),
     )
     session_quota_bytes: int = field(

@@ -68,13 +68,14 @@ class Client:
         )
 
 
-async def run(exchange: Exchange) -> Failure | None:
-    """Make an exchange, within its time; return what went wrong."""
+async def run(exchange: Exchange, fetching: FairQueue) -> Failure | None:
+    """Make an exchange when its turn comes, both within its time; return what went wrong."""
     limits, watch = exchange.limits, exchange.watch
     failure: Failure | None = None
     with anyio.move_on_after(limits.total_s) as deadline:
         try:
-            async with exchange.pool:
+            watch.doing = "waiting for other fetches to end"
+            async with fetching.place(), exchange.pool:
                 await exchange.run()
         except FetchError as failed:
             failure = failed.failure

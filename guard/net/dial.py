@@ -161,7 +161,12 @@ class Dialler(httpcore2.AsyncNetworkBackend):
             with suppress(RuntimeError):  # the loop has ended
                 loop.call_soon_threadsafe(settle, found, failed)
 
-        threading.Thread(target=look_up, name="bursar name look-up", daemon=True).start()
+        try:
+            threading.Thread(target=look_up, name="bursar name look-up", daemon=True).start()
+        except RuntimeError as error:  # the system has no thread to give
+            self.resolving.release(sharer)
+            failure = Failure("name", "busy", f"the system has no thread to look up {host} in", "Try again later")
+            raise FetchError(failure) from error
         return await answer
 
     def _check(self, host: str, address: str, port: int) -> None:

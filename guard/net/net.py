@@ -85,12 +85,11 @@ class Net:
         if shared and stored and shared.is_fresh(stored):
             return _from_cache(asked, stored, "cache", took_s=time.monotonic() - started)
         limits = limits or self.settings.limits
-        async with self._fetching.place():
-            from . import client  # the HTTP client takes long to load, and start-up is a feature
+        from . import client  # the HTTP client takes long to load, and start-up is a feature
 
-            exchange = await self._client.exchange(asked, sink, dict(headers or {}), limits, cache, stored)
-            exchange.told = told
-            failure = await client.run(exchange)
+        exchange = await self._client.exchange(asked, sink, dict(headers or {}), limits, cache, stored)
+        exchange.told = told
+        failure = await client.run(exchange, self._fetching)
         response = _response(asked, exchange, failure, time.monotonic() - started)
         if shared and stored and exchange.not_modified and failure is None:
             shared.keep(_renewed(stored, exchange.headers), stored.artifact)

@@ -10,6 +10,9 @@ MAX_BYTES = 500 * 1024
 
 _MAX_RULES = 5000
 
+_MAX_PATTERN = 8192
+"""Signs of a rule: no address that is fetched has a longer path."""
+
 _MAX_STEPS = 100_000_000
 """Signs compared for one address at most; some 0.1 s. Real files of some hundred rules need a thousandth of it."""
 
@@ -48,28 +51,26 @@ class Rules:
 
 def parse(content: bytes, agent: str = AGENT) -> Rules:
     """Read a robots.txt: the groups that name `agent`, or those for everybody when none does."""
-    own: list[tuple[str, bool]] = []
-    everybody: list[tuple[str, bool]] = []
-    named = False
-    agents: set[str] = set()
-    in_rules = False
+    groups: dict[str, list[tuple[str, bool]]] = {agent: [], "*": []}
+    named = in_rules = False
+    concerned: set[str] = set()
     for line in content[:MAX_BYTES].decode("utf-8", "replace").lstrip("\ufeff").splitlines():
         key, colon, value = line.partition("#")[0].partition(":")
         key, value = key.strip().lower(), value.strip()
         if not colon:
             continue
         if key == "user-agent":
-            agents = {_token(value)} if in_rules else agents | {_token(value)}
+            if in_rules:
+                concerned.clear()
             in_rules = False
-            named = named or agent in agents
+            concerned |= {_token(value)} & groups.keys()
+            named = named or agent in concerned
         elif key in ("allow", "disallow"):
             in_rules = True
-            rule = (_canonical(value), key == "allow")
-            if value and agent in agents:
-                own.append(rule)
-            if value and "*" in agents:
-                everybody.append(rule)
-    rules = (own if named else everybody)[:_MAX_RULES]
+            for name in concerned:
+                if 0 < len(value) <= _MAX_PATTERN and len(groups[name]) < _MAX_RULES:
+                    groups[name].append((_canonical(value), key == "allow"))
+    rules = groups[agent if named else "*"]
     return Rules(tuple(sorted(rules, key=lambda rule: (len(rule[0]), rule[1]), reverse=True)))
 
 

@@ -5,6 +5,7 @@ import stat
 import sys
 from pathlib import Path
 
+from ...artifacts.folder import open_up
 from ...errors import BursarError
 from .. import log
 
@@ -12,6 +13,7 @@ DIRECTORY = ".server"
 """The directory in the store that holds them; tools and commands are kept out of the whole store."""
 
 _KEY_BYTES = 32
+_TEXT_MAX_BYTES = 1024
 
 
 def secret(place: Path) -> bytes:
@@ -22,7 +24,7 @@ def secret(place: Path) -> bytes:
     """
     try:
         _make(place)
-        text = private_text(place).strip()
+        text = _text(place).strip()
         if len(text) != 2 * _KEY_BYTES:
             raise _unsafe(place, "it does not hold what this server wrote")
         return bytes.fromhex(text)
@@ -32,20 +34,27 @@ def secret(place: Path) -> bytes:
         raise _unsafe(place, error.strerror or str(error)) from error
 
 
-def private_text(place: Path) -> str:
+def _text(place: Path) -> str:
     """Return the text of a file that only its owner can read or write; its mode is mended if others can not get there.
 
     Raises:
         BursarError: unsafe_secret.
         OSError: it cannot be read.
     """
-    descriptor = os.open(place, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+    try:
+        descriptor = _opened(place)
+    except PermissionError:
+        if not (_is_private(place.parent) and open_up(str(place))):
+            raise
+        log.event("mode_mended", file=place.name)
+        descriptor = _opened(place)
     with os.fdopen(descriptor, "rb") as file:
         _check(descriptor, place)
         return file.read(_TEXT_MAX_BYTES).decode("utf-8", "replace")
 
 
-_TEXT_MAX_BYTES = 1024 * 1024
+def _opened(place: Path) -> int:
+    return os.open(place, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
 
 
 def _make(place: Path) -> None:
@@ -77,13 +86,17 @@ def _check(descriptor: int, place: Path) -> None:
         raise _unsafe(place, "it belongs to another user")
     if not found.st_mode & 0o077:
         return
-    directory = place.parent.stat()
-    if directory.st_uid == found.st_uid and not directory.st_mode & 0o077:
+    if _is_private(place.parent):
         # Nobody else came by: a command may have changed the mode, which the sandbox cannot always prevent.
         os.fchmod(descriptor, 0o600)
         log.event("mode_mended", file=place.name, mode=f"{stat.S_IMODE(found.st_mode):04o}")
     else:
         raise _unsafe(place, f"its mode is {stat.S_IMODE(found.st_mode):04o}, so others may read or write it")
+
+
+def _is_private(directory: Path) -> bool:
+    found = directory.stat()
+    return found.st_uid == os.geteuid() and not found.st_mode & 0o077
 
 
 def _unsafe(place: Path, why: str) -> BursarError:

@@ -63,9 +63,14 @@ class TokenFile:
     _digests: Digests = field(default_factory=Digests)
     _text: bytes = b""
     _state: tuple[int, ...] = ()
+    _file: int = -1
 
     def __post_init__(self) -> None:
-        self._text, self._state, refusal = _read(self.place)
+        try:
+            refusal = self._read(self._opened())
+        except OSError as error:
+            fix = "Give a file that `bursar token NAME` made lines for"
+            raise BursarError("bad_tokens", f"{self.place} cannot be read: {error.strerror or error}", fix) from error
         if refusal is not None:
             raise refusal
         self._digests = _digests(self.place, self._text)
@@ -87,20 +92,62 @@ class TokenFile:
         One that says what it said when it was relied on has not been tampered with, whatever became of its mode.
         """
         try:
-            if _state(self.place.stat()) == self._state:
+            if _state(self._found()) == self._state:
                 return
-            text, self._state, refusal = _read(self.place)
-            if text == self._text and self._digests:
+            before = self._text
+            refusal = self._read(self._opened())
+            if self._text == before and self._digests:
                 if refusal is not None:
                     log.event("tokens_exposed", why=str(refusal))
                 return
             if refusal is not None:
                 raise refusal
-            self._digests, self._text = _digests(self.place, text), text
+            self._digests = _digests(self.place, self._text)
         except (OSError, BursarError) as error:
             if self._digests:
                 log.event("tokens_refused", why=str(error))
             self._digests, self._text, self._state = {}, b"", ()
+
+    def _found(self) -> os.stat_result:
+        """Return the status of the file; where its directory was closed to us, of the file that was there before."""
+        try:
+            return self.place.stat()
+        except PermissionError:
+            if self._file < 0:
+                raise
+            return os.fstat(self._file)
+
+    def _opened(self) -> int:
+        """Open the file; one that was closed to us stays the one that is open, unless another is in its place.
+
+        Raises:
+            OSError: it is not there, or cannot be read.
+        """
+        try:
+            return os.open(self.place, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))  # never waits
+        except PermissionError as error:
+            if self._file < 0 or not os.fstat(self._file).st_nlink:
+                raise
+            if not os.path.samestat(self._found(), os.fstat(self._file)):
+                raise
+            log.event("tokens_closed", why=str(error))
+            return self._file
+
+    def _read(self, file: int) -> BursarError | None:
+        """Take over what a file says; return why it cannot be relied on, if so. It is kept open.
+
+        Raises:
+            BursarError: unsafe_tokens; it is something else.
+        """
+        if self._file not in {-1, file}:
+            os.close(self._file)
+        self._file = file
+        found = os.fstat(file)
+        if not stat.S_ISREG(found.st_mode):
+            raise BursarError("unsafe_tokens", f"{self.place} is no file", "Give a file")
+        os.lseek(file, 0, os.SEEK_SET)
+        self._text, self._state = os.read(file, _FILE_MAX_BYTES), _state(found)
+        return _refusal(self.place, found)
 
 
 def fresh_token(name: str) -> tuple[str, str]:
@@ -118,19 +165,6 @@ def fresh_token(name: str) -> tuple[str, str]:
 
 def _digest(token: str) -> bytes:
     return hashlib.sha256(token[:_TOKEN_MAX_CHARACTERS].encode("utf-8", "surrogatepass")).digest()
-
-
-def _read(place: Path) -> tuple[bytes, tuple[int, ...], BursarError | None]:
-    """Return what a file says, its state, and why it cannot be relied on, if so."""
-    try:
-        with os.fdopen(os.open(place, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:  # never waits
-            found = os.fstat(file.fileno())
-            if not stat.S_ISREG(found.st_mode):
-                raise BursarError("unsafe_tokens", f"{place} is no file", "Give a file")
-            return file.read(_FILE_MAX_BYTES), _state(found), _refusal(place, found)
-    except OSError as error:
-        fix = "Give a file that `bursar token NAME` made lines for"
-        raise BursarError("bad_tokens", f"{place} cannot be read: {error.strerror or error}", fix) from error
 
 
 def _digests(place: Path, text: bytes) -> Digests:

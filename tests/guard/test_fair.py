@@ -8,11 +8,14 @@ from pathlib import Path
 import anyio
 import pytest
 from bursar.errors import BursarError
+from bursar.guard import net as network
 from bursar.guard.fair import FairQueue, shared_by
 from bursar.guard.net.client import Client
 from bursar.guard.net.dial import Dialler, Watch
+from bursar.guard.net.failures import FetchError
 from bursar.guard.net.settings import NetSettings
 from bursar.guard.workers import Workers
+from loopback import Sink, net_for, page, site, without_end
 
 
 async def hold(queue, who, log, gate):
@@ -106,5 +109,47 @@ def test_names_that_take_long_hold_up_those_of_others_not_at_all_and_their_own_u
         released.set()
         while queue.held:
             await anyio.sleep(0.01)
+
+    anyio.run(scenario)
+
+
+def test_fetches_that_take_long_hold_up_those_of_others_not_at_all_and_their_own_within_their_time():
+    async def scenario():
+        body = without_end(b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\n\r\n", b"x", pause_s=0.05)
+        async with site({"/slow": body, "/": page(b"page")}) as there:
+            net = net_for(there, limits=network.Limits(total_s=60))
+            short = network.Limits(total_s=0.2)
+            with shared_by("ann"):
+                async with anyio.create_task_group() as tasks:
+                    for _ in range(net._fetching.each):
+                        tasks.start_soon(net.fetch, there.url("/slow"), Sink())
+                    while net._fetching.held < net._fetching.each:
+                        await anyio.sleep(0.01)
+                    waited = await net.fetch(there.url(), Sink(), limits=short)
+                    with shared_by("bob"):
+                        answered = await net.fetch(there.url(), Sink(), limits=network.Limits(total_s=20))
+                    tasks.cancel_scope.cancel()
+            assert is_empty(net._fetching)
+        return waited, answered
+
+    waited, answered = anyio.run(scenario)
+    assert (waited.failure.stage, waited.failure.code) == ("timeout", "too_slow")
+    assert "waiting for other fetches" in waited.failure.message
+    assert answered.failure is None
+
+
+def test_a_name_that_no_thread_can_be_had_for_leaves_its_place_to_the_next(monkeypatch):
+    def no_thread(_):
+        raise RuntimeError("can't start new thread")
+
+    async def scenario():
+        queue = Client(NetSettings())._resolving
+        dialler = Dialler(NetSettings().allow, lambda host, port: ["192.0.2.1"], queue, Watch(1000))
+        with monkeypatch.context() as patched:
+            patched.setattr(threading.Thread, "start", no_thread)
+            with pytest.raises(FetchError) as failed:
+                await dialler._look_up("a.example", 80, 20)
+        assert failed.value.failure.code == "busy"
+        assert is_empty(queue)
 
     anyio.run(scenario)

@@ -5,7 +5,8 @@ import asyncio
 import pytest
 from bursar.guard.net import Limits
 from bursar.guard.net.cache import Cache
-from bursar.guard.net.robots import Rules, parse
+from bursar.guard.net.robots import MAX_BYTES, Rules, parse
+from cpu_bound import ends_within
 from hypothesis import given
 from hypothesis import strategies as st
 from loopback import Asked, Sink, net_for, page, redirect, site
@@ -63,6 +64,17 @@ def test_allow_wins_a_tie_and_an_empty_rule_forbids_nothing():
 def test_patterns_made_to_be_slow_are_not():
     rules = Rules((("/" + "*a" * 2000 + "$", False),))
     assert rules.allow("/" + "a" * 1999 + "b" * 4000)
+
+
+def test_a_file_that_names_as_many_agents_as_fit_is_read_quickly():
+    names = (f"{number:05}".translate(str.maketrans("0123456789", "abcdefghij")) for number in range(36_000))
+    content = "".join(f"User-agent:{name}\n" for name in names).encode()
+    assert len(content) > MAX_BYTES
+    assert ends_within(3, lambda: parse(content))
+
+
+def test_a_pattern_longer_than_any_path_is_no_rule():
+    assert parse(b"User-agent: *\nDisallow: /" + b"*" * 9000) == Rules()
 
 
 @given(st.binary(max_size=300), st.text(max_size=50))

@@ -2,8 +2,12 @@
 
 import hashlib
 import os
+import shutil
 import stat
 import subprocess
+import sys
+import tempfile
+from pathlib import Path
 
 import pytest
 from bursar.artifacts import Limits, Store
@@ -13,6 +17,21 @@ from bursar.server.http.secret_files import secret
 from bursar.server.http.tokens import TokenFile, fresh_token
 from over_http import served
 from wire import module
+
+ORDINARY = """\
+import os, sys
+from pathlib import Path
+import anyio
+from bursar.server.http.secret_files import secret
+from bursar.server.http.tokens import TokenFile, fresh_token
+anyio.run(anyio.sleep, 0)  # what is imported later cannot be, where the interpreter is root's
+if not os.geteuid(): os.setgroups([]); os.setgid(65534); os.setuid(65534)
+home = Path(sys.argv[1]) / "home"
+home.mkdir(0o700)
+place = home / "file"
+def ask(verifier, token): return (anyio.run(verifier.verify_token, token) or verifier).__class__.__name__
+"""
+"""What begins a program of somebody whom modes keep out."""
 
 WRONG = ["x", "Bearer", "null", "é", "0" * 64]
 
@@ -157,6 +176,71 @@ def test_the_file_of_tokens_is_read_again_when_it_changes(tmp_path):
     tokens(tmp_path, of_bob)
     assert (ask(verifier, ann), ask(verifier, bob)) == (None, "token:bob")
     assert ask(verifier, hashlib.sha256(bob.encode()).hexdigest()) is None
+
+
+def ordinary(code):
+    """Run a program as somebody whom modes keep out; return what it prints, and its log."""
+    place = tempfile.mkdtemp()  # not in `tmp_path`, which is root's alone
+    try:
+        Path(place).chmod(0o777)
+        run = subprocess.run(
+            [sys.executable, "-c", ORDINARY + code, place], capture_output=True, text=True, check=False
+        )
+    finally:
+        shutil.rmtree(place)
+    return run.stdout.split(), run.stderr
+
+
+@pytest.mark.parametrize("closed", ["place", "home"])
+def test_a_file_of_tokens_that_was_closed_to_the_server_itself_lets_in_whom_it_let_in(closed):
+    said, log = ordinary(f"""
+(ann, of_ann), (bob, of_bob) = fresh_token("ann"), fresh_token("bob")
+place.write_text(of_ann)
+place.chmod(0o600)
+verifier = TokenFile(place)
+{closed}.chmod(0)
+print(ask(verifier, ann), ask(verifier, ann), ask(verifier, bob))
+home.chmod(0o700)
+place.unlink()
+home.chmod(0)
+print(ask(verifier, ann))
+home.chmod(0o700)
+place.write_text(of_bob)
+place.chmod(0)
+print(ask(verifier, ann), ask(verifier, bob))
+place.chmod(0o600)
+print(ask(verifier, ann), ask(verifier, bob))
+""")
+    allowed, refused = "AccessToken", "TokenFile"
+    assert said == [allowed, allowed, refused, refused, refused, refused, refused, allowed], log
+    assert log.count("tokens_closed") == (1 if closed == "place" else 0)
+
+
+def test_a_file_of_tokens_whose_place_another_took_while_it_was_closed_is_read_no_more():
+    said, log = ordinary("""
+ann, of_ann = fresh_token("ann")
+place.write_text(of_ann)
+place.chmod(0o600)
+verifier = TokenFile(place)
+place.rename(home / "before")
+place.write_text("")
+place.chmod(0)
+print(ask(verifier, ann))
+""")
+    assert said == ["TokenFile"], log
+
+
+def test_a_secret_that_was_closed_to_the_server_itself_is_mended_and_used():
+    said, log = ordinary("""
+before = secret(place)
+place.chmod(0)
+print(secret(place) == before, oct(place.stat().st_mode & 0o777))
+home.chmod(0o755)
+place.chmod(0)
+try: secret(place)
+except Exception as error: print(error.code)
+""")
+    assert said == ["True", "0o600", "unsafe_secret"], log
 
 
 def rewritten_by_anybody(place):
