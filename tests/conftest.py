@@ -5,6 +5,12 @@ from collections import Counter
 
 import needs
 import pytest
+from hypothesis import HealthCheck, settings
+
+_SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture]
+settings.register_profile("short", max_examples=30, deadline=None, suppress_health_check=_SLOW)
+settings.register_profile("long", max_examples=1000, deadline=None, suppress_health_check=_SLOW)
+settings.load_profile("short")
 
 
 def pytest_configure(config):

@@ -5,7 +5,7 @@ import os
 import pytest
 from bursar.artifacts import Limits, Store, index, reader, spans, utf8
 from bursar.errors import BursarError
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 any_bytes = st.one_of(
@@ -16,7 +16,6 @@ any_bytes = st.one_of(
         max_size=120,
     ).map(b"".join),
 )
-relaxed = settings(deadline=None, max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def exact(excerpt):
@@ -50,7 +49,6 @@ def small_pages(monkeypatch):
     monkeypatch.setattr(index, "BLOCK", 16)
 
 
-@relaxed
 @given(data=any_bytes)
 def test_pages_of_lines_concatenate_to_exactly_the_bytes(small_pages, stored, data):
     artifact = stored(data)
@@ -58,14 +56,12 @@ def test_pages_of_lines_concatenate_to_exactly_the_bytes(small_pages, stored, da
     assert follow(artifact, reader.beginning(artifact)) == data
 
 
-@relaxed
 @given(data=any_bytes)
 def test_pages_of_bytes_concatenate_to_exactly_the_bytes(small_pages, stored, data):
     artifact = stored(data)
     assert follow(artifact, reader.some_bytes(artifact, 0, None)) == data
 
 
-@relaxed
 @given(data=any_bytes, size=st.integers(1, 60))
 def test_ranges_of_bytes_of_any_size_concatenate_to_exactly_the_bytes(small_pages, stored, data, size):
     artifact = stored(data)
@@ -73,7 +69,6 @@ def test_ranges_of_bytes_of_any_size_concatenate_to_exactly_the_bytes(small_page
     assert b"".join(follow(artifact, reader.some_bytes(artifact, at, at + size - 1)) for at in ranges) == data
 
 
-@relaxed
 @given(data=any_bytes, size=st.integers(1, 9))
 def test_ranges_of_lines_of_any_size_concatenate_to_exactly_the_bytes(small_pages, stored, data, size):
     artifact = stored(data)
@@ -81,7 +76,6 @@ def test_ranges_of_lines_of_any_size_concatenate_to_exactly_the_bytes(small_page
     assert b"".join(follow(artifact, reader.lines(artifact, at, at + size - 1)) for at in ranges) == data
 
 
-@relaxed
 @given(data=any_bytes)
 def test_reading_can_go_on_from_every_piece(small_pages, stored, data):
     artifact = stored(data)
@@ -96,7 +90,6 @@ def test_reading_can_go_on_from_every_piece(small_pages, stored, data):
             )
 
 
-@relaxed
 @given(text=st.text(st.sampled_from("aé日🙂\n"), max_size=150), size=st.integers(1, 40))
 def test_a_page_of_bytes_never_splits_a_character(small_pages, stored, text, size):
     data = text.encode()
@@ -107,7 +100,6 @@ def test_a_page_of_bytes_never_splits_a_character(small_pages, stored, text, siz
         exact(excerpt).decode()
 
 
-@relaxed
 @given(data=any_bytes)
 def test_a_line_is_found_where_splitting_finds_it(small_pages, stored, data):
     artifact = stored(data)
@@ -122,7 +114,6 @@ def test_a_line_is_found_where_splitting_finds_it(small_pages, stored, data):
     assert artifact.index().start_of(artifact, len(lines) + 1) is None
 
 
-@relaxed
 @given(data=any_bytes, count=st.integers(1, 30))
 def test_the_tail_is_the_end(small_pages, stored, data, count):
     artifact = stored(data)
@@ -131,7 +122,6 @@ def test_the_tail_is_the_end(small_pages, stored, data, count):
     assert follow(artifact, reader.tail(artifact, count)) == b"".join(lines[-count:])
 
 
-@relaxed
 @given(data=any_bytes, at=st.integers(0, 400))
 def test_a_boundary_is_the_same_seen_from_both_sides(stored, data, at):
     artifact = stored(data)

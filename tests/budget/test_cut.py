@@ -9,7 +9,7 @@ from bursar.budget import tokens
 from bursar.budget.clean import utf8
 from bursar.budget.cut import Allowance, fits, head, tail
 from bursar.budget.json_size import dumps
-from hypothesis import assume, example, given, settings
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from sample_texts import KINDS, REPEATED, ordinary, repeated
 
@@ -50,7 +50,6 @@ def graphemes(text: str) -> list[str]:
 class TestEveryCut:
     @ends
     @given(texts, allowances)
-    @settings(max_examples=300)
     def test_is_within_the_allowance(self, end, text, allowance):
         kept = end(text, allowance)
         assert kept == "" or is_within(kept, allowance)
@@ -75,7 +74,6 @@ class TestEveryCut:
         assert end(text, Allowance(*cost(text))) == text
 
     @given(texts, allowances)
-    @settings(max_examples=300)
     @example("👩‍👩‍👧", Allowance(20, 30))
     @example("e\u0301" * 9, Allowance(4, 100))
     @example("🇫🇷" * 500, Allowance(400, 1999))
@@ -90,7 +88,6 @@ class TestEveryCut:
                 assert len(kept) in accumulate(map(len, parts))
 
     @given(texts.map(lambda text: text.replace("\n", "")).filter(bool), shares, shares)
-    @settings(max_examples=300)
     def test_leaves_only_a_few_tokens_or_a_grapheme_unused(self, text, share_of_tokens, share_of_bytes):
         spent, size = cost(text)
         allowance = Allowance(int(spent * share_of_tokens), int(size * share_of_bytes))

@@ -1,7 +1,7 @@
 import pytest
 from bursar.budget.notable import Notables, Watch
 from bursar.budget.severity import ERROR, FATAL, WARNING, severity, word
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 
@@ -178,14 +178,12 @@ _LINES = st.lists(
 
 
 @given(_LINES, st.lists(st.integers(1, 3000), min_size=1, max_size=4), st.booleans())
-@settings(max_examples=60, deadline=None)
 def test_where_the_blocks_end_changes_nothing(lines: list[bytes], sizes: list[int], ended: bool) -> None:
     text = b"\n".join(lines) + (b"\n" if ended else b"")
     assert watched(text, tuple(sizes)) == watched(text, (1,))
 
 
 @given(_LINES)
-@settings(max_examples=60, deadline=None)
 def test_every_line_that_stands_out_is_counted_exactly(lines: list[bytes]) -> None:
     grades = [severity(line) for line in lines]
     found = watched(b"\n".join(lines))

@@ -8,7 +8,7 @@ import pytest
 from bursar.budget.cut import Allowance
 from bursar.budget.previews.preview import CaptureFacts, Hint, Previewer, preview
 from held import ROOMY, Held, known, parts, seen, within
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 NAMES = [
@@ -76,7 +76,6 @@ _ALLOWANCES = st.builds(Allowance, st.integers(0, 1500), st.integers(0, 7000))
 
 
 @given(st.one_of(_TEXTS, st.binary(max_size=400), _DOCUMENTS, _REPEATED), st.sampled_from(NAMES), _ALLOWANCES)
-@settings(max_examples=250)
 def test_no_preview_exceeds_its_allowance_whatever_the_content(content: bytes, name: str, allowance: Allowance) -> None:
     found = preview(Held(content), CaptureFacts(), Hint(name=name), allowance)
     assert found.value in ({}, "") or within(found.value, allowance)
@@ -93,7 +92,6 @@ def test_a_text_is_called_complete_only_when_every_byte_of_it_is_shown(content: 
 
 
 @given(st.binary(max_size=300), st.lists(_ALLOWANCES, min_size=1, max_size=4))
-@settings(max_examples=40)
 def test_a_look_can_be_drawn_at_any_size_in_any_order(content: bytes, allowances: list[Allowance]) -> None:
     look = Previewer(Held(content * 30), CaptureFacts(), Hint())
     for allowance in allowances:

@@ -7,7 +7,7 @@ from bursar.budget.cut import Allowance
 from bursar.budget.previews.shape import describe
 from bursar.budget.previews.shape_text import Detail, trimmed
 from held import ROOMY, Held, parts, seen, serialised, within
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 
@@ -196,7 +196,6 @@ _VALUES = st.recursive(
 
 
 @given(st.lists(st.dictionaries(st.sampled_from("abcdef"), _VALUES), min_size=1, max_size=12))
-@settings(max_examples=60)
 def test_every_key_and_type_of_every_row_is_counted(rows: list[dict[str, Any]]) -> None:
     shape = describe(rows)
     assert set(shape.fields) == {key for row in rows for key in row}
@@ -209,7 +208,6 @@ def test_every_key_and_type_of_every_row_is_counted(rows: list[dict[str, Any]]) 
 
 
 @given(_VALUES, st.integers(0, 400))
-@settings(max_examples=60)
 def test_any_document_fits_any_room(document: Any, size: int) -> None:
     allowance = Allowance(size, 5 * size)
     found = seen(json.dumps({"x": document, "y": [document] * 50}) + " " * 9000, "a.json", allowance)

@@ -5,7 +5,7 @@ from bursar.budget.cut import Allowance
 from bursar.budget.notable import Watch
 from bursar.budget.previews.preview import CaptureFacts, Hint, preview
 from held import ROOMY, Held, parts, seen, serialised
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 STACK = """Traceback (most recent call last):
@@ -163,7 +163,6 @@ _LINES = st.lists(st.one_of(st.text(max_size=12), st.sampled_from(["ERROR x", "y
 
 
 @given(_LINES, st.builds(Allowance, st.integers(60, 1500), st.integers(300, 7000)), st.booleans())
-@settings(max_examples=120)
 def test_what_is_shown_as_text_is_a_true_start_and_end(lines: list[str], allowance: Allowance, counted: bool) -> None:
     text = "\n".join(lines).encode("utf-8", "replace")
     known = CaptureFacts(text.count(b"\n") + (not text.endswith(b"\n")) if text else 0) if counted else CaptureFacts()

@@ -8,7 +8,7 @@ from bursar.budget.clean import utf8
 from bursar.budget.cut import Allowance
 from bursar.budget.page import Page, Piece
 from bursar.budget.reply import Draft, PageView, Shown, error_line, facts, fit, next_call
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 AWKWARD = st.text(
@@ -46,7 +46,6 @@ def lines(*texts):
 @given(
     facts_=st.dictionaries(AWKWARD, VALUES, max_size=40), content=AWKWARD, repeat=st.integers(1, 60), ceiling=CEILINGS
 )
-@settings(max_examples=150, deadline=None)
 def test_any_reply_fits_its_ceiling_and_is_json(facts_, content, repeat, ceiling):
     page = lines(*(content.encode("utf-8", "replace").decode() for _ in range(repeat)))
     draft = Draft({"artifact": "ses_x/a1", "path": "/x/" + "y" * 200} | facts(facts_), "ses_x/a1", {}, PageView(page))
@@ -56,7 +55,6 @@ def test_any_reply_fits_its_ceiling_and_is_json(facts_, content, repeat, ceiling
 
 
 @given(pattern=AWKWARD, repeat=st.integers(1, 30), ceiling=CEILINGS)
-@settings(max_examples=100, deadline=None)
 def test_a_long_argument_of_the_next_call_costs_neither_the_ceiling_nor_the_page(pattern, repeat, ceiling):
     resume = {"grep": utf8(pattern) * repeat, "lines": "2-"}
     text = fit(Draft({"artifact": "ses_x/a1"}, "ses_x/a1", {}, PageView(Page(lines("one\n").pieces, resume))), ceiling)
@@ -72,7 +70,6 @@ def test_a_short_argument_is_repeated_and_a_long_one_is_not():
 
 
 @given(did=AWKWARD, ceiling=st.builds(Ceiling, bytes=st.integers(200, 900), tokens=st.integers(60, 240)))
-@settings(max_examples=60, deadline=None)
 def test_even_a_single_fact_is_cut_to_a_small_ceiling(did, ceiling):
     assert within(fit(Draft(facts({"did": did * 3})), ceiling), ceiling)
 
@@ -82,7 +79,6 @@ def test_even_a_single_fact_is_cut_to_a_small_ceiling(did, ceiling):
     told=st.dictionaries(AWKWARD, VALUES, max_size=40),
     ceiling=CEILINGS,
 )
-@settings(max_examples=100, deadline=None)
 def test_parts_keep_their_places_and_what_no_longer_fits_is_counted(parts, told, ceiling):
     drafts = [
         Draft({"url": str(place)} | facts(own), view=PageView(lines(utf8(part))))
@@ -99,7 +95,6 @@ def test_parts_keep_their_places_and_what_no_longer_fits_is_counted(parts, told,
 
 
 @given(text=AWKWARD, pad=st.integers(0, 5000))
-@settings(max_examples=100, deadline=None)
 def test_an_error_is_one_line_within_the_ceiling(text, pad):
     line = error_line("code", text + "x" * pad, text, Ceiling(bytes=1024, tokens=256))
     assert within(json.dumps(line, ensure_ascii=False), Ceiling(bytes=1024, tokens=256))
@@ -107,7 +102,6 @@ def test_an_error_is_one_line_within_the_ceiling(text, pad):
 
 
 @given(texts=st.lists(AWKWARD.map(lambda text: utf8(text) + "\n"), min_size=1, max_size=60), room=st.integers(60, 1000))
-@settings(max_examples=100, deadline=None)
 def test_following_each_next_call_shows_every_byte_once_and_in_order(texts, room):
     content = "".join(texts).encode()
     allowance = Allowance(tokens=room // 3, bytes=room)

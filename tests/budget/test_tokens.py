@@ -134,7 +134,7 @@ class TestCounting:
     @pytest.mark.parametrize("encoding", ENCODINGS)
     @pytest.mark.parametrize("kind", ["Chinese, no marks", "emoji"])
     def test_long_text_without_a_place_to_cut_is_a_few_tokens_off(self, published, kind, encoding):
-        text = ordinary(kind, 400_000)
+        text = ordinary(kind, 200_000)
         assert abs(tokens.count(text, encoding) - len(published[encoding].encode_ordinary(text))) <= 12
 
     @given(rough, st.sampled_from(ENCODINGS))
@@ -156,8 +156,8 @@ class TestCounting:
         assert max(map(len, pieces)) <= 131_072
 
     @pytest.mark.parametrize("kind", REPEATED)
-    def test_a_million_of_one_thing_count_ten_times_a_hundred_thousand(self, kind):
-        assert abs(tokens.count(repeated(kind, 1_000_000)) - 10 * tokens.count(repeated(kind, 100_000))) <= 50
+    def test_one_thing_four_hundred_thousand_times_counts_ten_times_what_a_tenth_does(self, kind):
+        assert abs(tokens.count(repeated(kind, 400_000)) - 10 * tokens.count(repeated(kind, 40_000))) <= 50
 
     def test_lone_surrogates_count_as_the_replacement_character(self):
         assert tokens.count("a\ud800\udc00b") == tokens.count("a\ufffd\ufffdb")
@@ -196,7 +196,7 @@ class TestFitting:
 class TestEstimating:
     @pytest.mark.parametrize("kind", KINDS)
     def test_an_estimate_is_at_most_5_percent_off(self, kind):
-        text = ordinary(kind, 800_000)
+        text = ordinary(kind, 400_000)
         assert sampled(text.encode()) == pytest.approx(tokens.count(text), rel=0.05)
 
     def test_an_estimate_sees_every_part_of_a_mixed_content(self):

@@ -6,7 +6,7 @@ from bursar.budget import cut
 from bursar.budget.cut import Allowance
 from bursar.budget.previews.tree import Branch, Leaf, Total, TreeView, picture, size, suffix
 from bursar.guard.names import written
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 
@@ -34,7 +34,6 @@ def trees(depth: int) -> st.SearchStrategy[Branch]:
     return st.builds(branch, names, st.lists(names, max_size=30), below)
 
 
-@settings(deadline=None)
 @given(trees(2), st.integers(0, 400), st.integers(0, 2000))
 def test_a_picture_is_within_any_allowance(tree: Branch, tokens: int, size_bytes: int):
     allowance = Allowance(tokens, size_bytes)
@@ -42,7 +41,6 @@ def test_a_picture_is_within_any_allowance(tree: Branch, tokens: int, size_bytes
     assert cut.fits(drawn, allowance) or drawn == ""
 
 
-@settings(deadline=None)
 @given(trees(2), st.integers(60, 600))
 def test_the_entries_shown_and_the_ones_counted_as_left_out_are_all_there_are(tree: Branch, tokens: int):
     drawn = picture(tree, Allowance(tokens, 8000))
@@ -158,7 +156,6 @@ def listed(tree: Branch) -> list[str]:
     return found + [name for below in tree.branches for name in listed(below)]
 
 
-@settings(deadline=None)
 @given(st.sampled_from([PACKAGES, FLAT]) | trees(2), st.integers(30, 600))
 def test_the_next_call_begins_at_the_first_entry_that_is_not_shown(tree: Branch, tokens: int):
     entries = listed(tree)

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 from bursar.content.encoding import BINARY, UTF_8, Encoding, ToUtf8, detect
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 SIMPLIFIED = (
@@ -174,7 +174,6 @@ def test_a_program_is_binary():
         assert told(program.read(1 << 20)) == BINARY
 
 
-@settings(deadline=None, max_examples=60)
 @given(st.sampled_from(LEGACY + [(SIMPLIFIED, encoding) for encoding in WIDE]), st.integers(1, 97))
 def test_the_size_of_the_blocks_does_not_change_the_text(case: tuple[str, str], block: int):
     text, encoding = case

@@ -7,7 +7,7 @@ import json
 from bursar.budget import tokens
 from bursar.budget.cut import Allowance
 from bursar.content.page_view import PageView, outline, page_view, plain
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 PAGE = "# Title\n\n" + "The lead says what this is about.\n\n" + "".join(
@@ -68,7 +68,6 @@ def test_marks_and_addresses_are_taken_out_of_headings() -> None:
     assert plain("[The **`x`** API](https://e.org/a_(b)) ![logo](l.png) \\*") == "The x API logo *"
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.sampled_from(["# a", "## b c", "", "word " * 30, "漢字" * 40, "```", "- x", "#", "\\"]), max_size=60),
     st.integers(0, 700),

@@ -21,7 +21,7 @@ from bursar.server.fitter import Fitter
 from bursar.server.session_resolver import StdioSessions
 from bursar.tools import tools
 from bursar.tools.base import Done, Reading, Tool, ToolArgs
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 HIDDEN = re.compile(
@@ -103,10 +103,6 @@ def visible(value):
     assert not HIDDEN.search(text), text
 
 
-often = settings(deadline=None, max_examples=120, suppress_health_check=list(HealthCheck))
-
-
-@often
 @given(content=TEXT, times=st.integers(1, 400), name=st.sampled_from(["x.txt", "x.json", "x.log", "x.csv", "x.py"]))
 def test_a_content_is_nowhere_but_in_its_preview(house, content, times, name):
     data = (content * times).encode("utf-8", "surrogatepass")
@@ -128,7 +124,6 @@ def test_a_content_is_nowhere_but_in_its_preview(house, content, times, name):
     assert own["artifact"].startswith(house[0].sessions.resolve({}, house[0].client("test")).handle)
 
 
-@often
 @given(words=TEXT, texts=st.lists(TEXT, min_size=5, max_size=5))
 def test_facts_hold_what_others_say_as_one_short_visible_line_each(house, words, texts):
     house[1].words = words
@@ -140,7 +135,6 @@ def test_facts_hold_what_others_say_as_one_short_visible_line_each(house, words,
     assert all(len(value) <= 300 for value in told.values() if isinstance(value, str))
 
 
-@often
 @given(message=TEXT, fix=TEXT, words=TEXT)
 def test_an_error_is_one_visible_line_behind_its_code(house, message, fix, words):
     house[1].words = words
@@ -155,7 +149,6 @@ def test_an_error_is_one_visible_line_behind_its_code(house, message, fix, words
     assert not HIDDEN.search(answer.text)
 
 
-@often
 @given(texts=st.lists(TEXT, min_size=1, max_size=30))
 def test_a_page_shows_pieces_in_its_preview_only(house, texts):
     house[1].words = "made"
@@ -169,7 +162,6 @@ def test_a_page_shows_pieces_in_its_preview_only(house, texts):
     )
 
 
-@often
 @given(
     name=st.binary(min_size=1, max_size=120).filter(lambda raw: not set(b"/\0") & set(raw) and raw not in (b".", b".."))
 )
@@ -189,7 +181,6 @@ def test_a_name_is_one_visible_line_that_leads_back_to_its_file(house, name):
         os.unlink(path)
 
 
-@often
 @given(text=TEXT)
 def test_a_log_line_is_one_visible_line(text, capfd):
     log.event("call", tool=text, inner={"a": [text]})

@@ -4,6 +4,7 @@ import base64
 import json
 import random
 from collections.abc import Callable
+from functools import cache
 from pydoc_data import topics
 
 _WORDS = "auth billing cache gateway ingest mailer orders payments search sessions uploads worker"
@@ -175,6 +176,7 @@ REPEATED = {
 }
 
 
+@cache
 def ordinary(kind: str, chars: int, seed: int = 1) -> str:
     """Return text of a kind in `KINDS`; the same for the same seed."""
     return KINDS[kind](chars, random.Random(seed))
