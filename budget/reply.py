@@ -83,6 +83,11 @@ class Draft:
     preview: Allowance | None = None
     parts: Sequence["Draft"] = ()
 
+    @property
+    def content_bytes(self) -> int:
+        """Size of its contents, those of its parts included."""
+        return int(self.size.get("bytes", 0)) + sum(part.content_bytes for part in self.parts)
+
 
 def fit(draft: Draft, ceiling: Ceiling) -> str:
     """Serialise a reply within its ceiling.

@@ -18,7 +18,7 @@ from ..budget.notable import Notables
 from ..budget.previews.preview import CaptureFacts, Hint, Previewer
 from ..budget.reply import Draft, Shown
 from ..errors import BursarError
-from .page_view import PageView
+from .page_view import PageView, Pointer
 
 HEAVY_BYTES = 64 * 1024
 """A content that is taken apart is taken apart by a worker if it is larger."""
@@ -104,7 +104,9 @@ def _draft(told: Mapping[str, Any], *, redacts: bool) -> Draft:
     )
 
 
-def _view(told: Mapping[str, Any], *, redacts: bool) -> ContentView | PageView:
+def _view(told: Mapping[str, Any], *, redacts: bool) -> ContentView | PageView | Pointer:
+    if "following" in told:
+        return Pointer(**told)
     content: Content = _File(told["file"])
     if redacts:
         from ..budget.redact import Redacted

@@ -1,15 +1,20 @@
 """Places that sharers take turns at: whoever asks for a lot waits for his own work, and the others go on beside him."""
 
+import asyncio
+import threading
 from collections import Counter
-from collections.abc import AsyncGenerator, Generator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Literal
+from functools import partial
+from typing import Literal, TypeVar
 
 import anyio
 
 Limit = Literal["", "all", "each", "part"]
+
+T = TypeVar("T")
 
 _SHARER: ContextVar[str] = ContextVar("bursar_sharer", default="")
 
@@ -59,6 +64,39 @@ class FairQueue:
             yield
         finally:
             self.release(sharer)
+
+    async def in_thread(self, work: Callable[[], T]) -> T:
+        """Return what `work` returns, or raise what it raises, in a thread that holds a place.
+
+        Nothing can end a thread: it keeps its place until it has ended by itself, awaited or not.
+
+        Raises:
+            RuntimeError: the system has no thread to give.
+        """
+        sharer = await self.acquire()
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[T] = loop.create_future()
+
+        def settle(settled: Callable[[], None]) -> None:
+            self.release(sharer)
+            if not answer.done():  # else nobody waits for it any more
+                settled()
+
+        def run() -> None:
+            settled: Callable[[], None]
+            try:
+                settled = partial(answer.set_result, work())
+            except BaseException as error:  # noqa: BLE001 - raised again where it is awaited
+                settled = partial(answer.set_exception, error)
+            with suppress(RuntimeError):  # the loop has ended
+                loop.call_soon_threadsafe(settle, settled)
+
+        try:
+            threading.Thread(target=run, name="bursar work", daemon=True).start()
+        except BaseException:
+            self.release(sharer)
+            raise
+        return await answer
 
     async def acquire(self, sharer: str | None = None, part: str = "") -> str:
         """Wait for a place and take it.

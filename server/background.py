@@ -41,6 +41,7 @@ async def keep_up(dispatcher: Dispatcher, listed: anyio.Event) -> None:
 async def _warm_workers(dispatcher: Dispatcher) -> None:
     try:
         await dispatcher.workers.warm(*_WARMED)
+        await dispatcher.fitter.warm()
     except Exception:  # noqa: BLE001 - as below
         log.crash("workers.warm")
 

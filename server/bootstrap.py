@@ -41,7 +41,8 @@ async def house(settings: Settings, sessions: Callable[[Store], Sessions] | None
             obeys_robots=not settings.ignore_robots,
         )
     )
-    workers, previewers = (Workers(hidden=[settings.data_dir]) for _ in range(2))
+    workers = Workers(hidden=[settings.data_dir])
+    fitter = Fitter(Workers(hidden=[settings.data_dir]), redacts=settings.redact != "off")
     try:
         if settings.require_isolation:
             confinement.require(settings, await commands.isolation())
@@ -54,12 +55,12 @@ async def house(settings: Settings, sessions: Callable[[Store], Sessions] | None
             net=net,
             workers=workers,
             settings=settings,
-            fitter=Fitter(previewers, redacts=settings.redact != "off"),
+            fitter=fitter,
         )
     finally:
         commands.close()
         workers.close()
-        previewers.close()
+        fitter.close()
 
 
 def store_of(settings: Settings) -> Store:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import anyio
 import anyio.lowlevel
+import anyio.to_thread
 
 from ..artifacts import Artifact, Session, Store, Writer
 from ..budget import reply
@@ -310,7 +311,7 @@ class Dispatcher:
             told = self._recognised(outcome, call, seen)
         draft = draft_of(told, call, self.settings.preview_tokens, seen, by_uri=self.sessions.are_remote)
         account.artifact = _kept_at(told)
-        account.content_bytes = int(draft.size.get("bytes", 0))
+        account.content_bytes = draft.content_bytes
         if isinstance(told, Reading) or account.content_bytes <= _INLINE_BYTES:
             text = self.fitter.at_once(draft, ceiling)
         else:

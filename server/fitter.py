@@ -7,20 +7,21 @@ from functools import partial
 from typing import Any
 
 import anyio
-import anyio.to_thread
 
 from ..artifacts import Artifact
 from ..budget.ceilings import Ceiling
 from ..budget.cut import Allowance
 from ..budget.reply import Draft, Shown
 from ..content.fitting import HEAVY_BYTES, ContentView, fitted
-from ..content.page_view import PageView
+from ..content.page_view import PageView, Pointer
 from ..errors import BursarError
+from ..guard.fair import FairQueue
 from ..guard.workers import Workers
 
 _RUN = "bursar.content.fitting:run"
-_THREADS = 2
-"""Replies that are fitted at the same time: each thread that computes delays the event loop by some milliseconds."""
+_THREADS, _THREADS_EACH = 3, 2
+"""Replies that are fitted at the same time, in all and for one sharer: each thread that computes delays the event loop
+by some milliseconds."""
 
 _FIRST_BYTES = 4096
 
@@ -52,7 +53,7 @@ class Fitter:
 
     workers: Workers
     redacts: bool
-    _threads: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(_THREADS))
+    _threads: FairQueue = field(default_factory=lambda: FairQueue(all=_THREADS, each=_THREADS_EACH))
 
     def at_once(self, draft: Draft, ceiling: Ceiling) -> str:
         """Fit a draft whose contents are small."""
@@ -66,9 +67,9 @@ class Fitter:
         """
         reason = f"showing it took longer than {within_s:.2g} s"
         with anyio.move_on_after(within_s):
-            told = await self._in_thread(partial(_told, draft))
+            told = await self._threads.in_thread(partial(_told, draft))
             if told is None:
-                return await self._in_thread(partial(self.at_once, draft, ceiling))
+                return await self._threads.in_thread(partial(self.at_once, draft, ceiling))
             limits = {"bytes": ceiling.bytes, "tokens": ceiling.tokens}
             try:
                 request = {"draft": told, "ceiling": limits, "redacts": self.redacts}
@@ -78,15 +79,21 @@ class Fitter:
                 reason = error.message
         return self.at_once(_unseen(draft, reason), ceiling)
 
-    async def _in_thread(self, work: partial[Any]) -> Any:  # noqa: ANN401 - what the work returns
-        return await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=self._threads)
+    async def warm(self) -> None:
+        """Load what the first content that is taken apart needs."""
+        await self.workers.warm(_RUN)
+
+    def close(self) -> None:
+        """End every process."""
+        self.workers.close()
 
 
 def _unseen(draft: Draft, reason: str) -> Draft:
     parts = [_unseen(part, reason) for part in draft.parts]
     if draft.view is None or not draft.reference:
         return replace(draft, parts=parts)
-    entries = {**draft.entries, "note": f"no preview: {reason}"}
+    notes = [*filter(None, [draft.entries.get("note")]), f"no preview: {reason}"]
+    entries = {**draft.entries, "note": "; ".join(map(str, notes))}
     return replace(draft, entries=entries, view=_Unseen(int(draft.size.get("bytes", 0))), parts=parts)
 
 
@@ -104,7 +111,9 @@ def _told(draft: Draft) -> dict[str, Any] | None:
 
 
 def _can_be_told(view: object) -> bool:
-    return isinstance(view, ContentView | PageView) and isinstance(view.content, Artifact)
+    return isinstance(view, Pointer) or (
+        isinstance(view, ContentView | PageView) and isinstance(view.content, Artifact)
+    )
 
 
 def _draft(draft: Draft) -> dict[str, Any]:
@@ -119,6 +128,8 @@ def _draft(draft: Draft) -> dict[str, Any]:
 
 
 def _view(view: object) -> dict[str, Any]:
+    if isinstance(view, Pointer):
+        return {"following": view.following}
     assert isinstance(view, ContentView | PageView)  # noqa: S101 - as was asked before
     artifact = view.content
     assert isinstance(artifact, Artifact)  # noqa: S101 - as was asked before
@@ -130,7 +141,7 @@ def _view(view: object) -> dict[str, Any]:
 
 
 def _paths(told: dict[str, Any]) -> Iterator[str]:
-    if told["view"] is not None:
+    if told["view"] is not None and "file" in told["view"]:
         yield told["view"]["file"]["path"]
     for part in told["parts"]:
         yield from _paths(part)

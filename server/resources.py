@@ -69,7 +69,7 @@ def offer(server: Server[Any], dispatcher: Dispatcher) -> None:
 
 
 async def _read(uri: str, dispatcher: Dispatcher, client: Client) -> ReadResourceResult:
-    from .resource_view import ResourceView
+    from .resource_view import MEDIA_TYPE, ResourceView
 
     try:
         reference, part = _asked(uri)
@@ -78,21 +78,18 @@ async def _read(uri: str, dispatcher: Dispatcher, client: Client) -> ReadResourc
         raise _refused(uri, Answer(line, is_error=True)) from None
     if part:
         answer = await dispatcher.answer("read_artifact", {"artifact": reference, **part}, client)
-        is_exact = not answer.is_error and "grep" not in part and not _NOT_EXACT & _object(answer).keys()
-        form, media_type = "text" if is_exact else "reply", ""
     else:
-        attached = ResourceView()
-        answer = await dispatcher.answer(attached, {"artifact": reference}, client)
-        form, media_type = attached.form, attached.media_type
+        answer = await dispatcher.answer(ResourceView(), {"artifact": reference}, client)
     if answer.is_error:
         raise _refused(uri, answer)
-    preview = _object(answer).get("preview")
-    if form == "text" and isinstance(preview, str):
-        content: Any = TextResourceContents(uri=uri, mime_type="text/plain", text=preview)
-    elif form == "blob" and isinstance(preview, str):
-        content = BlobResourceContents(uri=uri, mime_type=media_type, blob=preview)
+    reply = _object(answer)
+    preview = reply.get("preview")
+    if not isinstance(preview, str) or "grep" in part or _NOT_EXACT & reply.keys():
+        content: Any = TextResourceContents(uri=uri, mime_type="application/json", text=answer.text)
+    elif MEDIA_TYPE in reply:
+        content = BlobResourceContents(uri=uri, mime_type=reply[MEDIA_TYPE], blob=preview)
     else:
-        content = TextResourceContents(uri=uri, mime_type="application/json", text=answer.text)
+        content = TextResourceContents(uri=uri, mime_type="text/plain", text=preview)
     return ReadResourceResult(contents=[content])
 
 

@@ -60,6 +60,7 @@ async def _serve_stdio(settings: Settings, front: Launcher | None) -> None:
             leaving.put_off()
             front.let_go()
             dispatcher.workers.close()
+            dispatcher.fitter.close()
             await terminal.see_out(_GOES_ON_S)
             leaving.begin()
         # A client that starts a server for every call leaves no other time for it.

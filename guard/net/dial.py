@@ -1,12 +1,10 @@
 """The network backend under the HTTP client: it resolves, judges, dials what it judged, and counts what arrives."""
 
-import asyncio
 import socket
 import ssl
-import threading
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from ipaddress import IPv6Address, ip_address
 from typing import Any, cast
 
@@ -122,12 +120,15 @@ class Dialler(httpcore2.AsyncNetworkBackend):
         found: Sequence[str] = ()
         try:
             with anyio.fail_after(timeout):
-                found = await self._resolved(host, port)
+                found = await self.resolving.in_thread(partial(self.resolve, host, port))
         except TimeoutError:
             told = Failure("name", "name_timeout", f"the name {host} was not resolved in time", "Try again")
             raise FetchError(told) from None
         except (OSError, UnicodeError) as error:
             raise FetchError(_unknown(host, error)) from error
+        except RuntimeError as error:  # the system has no thread to give
+            failure = Failure("name", "busy", f"the system has no thread to look up {host} in", "Try again later")
+            raise FetchError(failure) from error
         if not found:
             raise FetchError(_unknown(host, None))
         if len(found) > _MOST_ADDRESSES:
@@ -135,39 +136,6 @@ class Dialler(httpcore2.AsyncNetworkBackend):
                 Failure("name", "too_many_addresses", f"{host} has {len(found)} addresses", "Use another host")
             )
         return [_plain(address) for address in found]
-
-    async def _resolved(self, host: str, port: int) -> Sequence[str]:
-        """Resolve a name in a thread, which nothing can end: it keeps its place until it has, awaited or not."""
-        sharer = await self.resolving.acquire()
-        loop = asyncio.get_running_loop()
-        answer: asyncio.Future[Sequence[str]] = loop.create_future()
-
-        def settle(found: Sequence[str], error: Exception | None) -> None:
-            self.resolving.release(sharer)
-            if answer.done():
-                return  # nobody waits for it any more
-            if error is None:
-                answer.set_result(found)
-            else:
-                answer.set_exception(error)
-
-        def look_up() -> None:
-            found: Sequence[str] = ()
-            failed: Exception | None = None
-            try:
-                found = self.resolve(host, port)
-            except Exception as error:  # noqa: BLE001 - raised again where it is awaited
-                failed = error
-            with suppress(RuntimeError):  # the loop has ended
-                loop.call_soon_threadsafe(settle, found, failed)
-
-        try:
-            threading.Thread(target=look_up, name="bursar name look-up", daemon=True).start()
-        except RuntimeError as error:  # the system has no thread to give
-            self.resolving.release(sharer)
-            failure = Failure("name", "busy", f"the system has no thread to look up {host} in", "Try again later")
-            raise FetchError(failure) from error
-        return await answer
 
     def _check(self, host: str, address: str, port: int) -> None:
         reason = addresses.judge(address, port, self.allow)

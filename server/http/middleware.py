@@ -75,7 +75,7 @@ class Middleware:
             calls=lambda: self._turns.queue.held,
             sessions=lambda: len(self._sessions),
             commands=lambda: self.dispatcher.commands.running,
-            workers=lambda: self.dispatcher.workers.running,
+            workers=lambda: self.dispatcher.workers.running + self.dispatcher.fitter.workers.running,
             store=self.dispatcher.store.root,
         )
         metrics = Metrics(gauges)

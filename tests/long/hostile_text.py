@@ -225,6 +225,9 @@ def ways(user, folder, made):
     for kind in ("page", "feed", "text", "json", "header", "to" + "a" * 7000):
         yield f"web_fetch {kind[:6]}", lambda n, kind=kind: user.call("web_fetch", url=f"{SITE}/{kind}?{n}")
 
+    kinds = ("page", "feed", "json", "text")
+    yield "web_fetch list", lambda n: user.call("web_fetch", url=[f"{SITE}/{kind}?{n}" for kind in kinds])
+
     def page(number):
         (folder / "p.txt").write_bytes(made[number])
         artifact = user.call("terminal", command="cat p.txt")

@@ -16,6 +16,7 @@ from bursar.guard.workers import Workers
 from bursar.server.config import Settings
 from bursar.server.dispatch import Dispatcher
 from bursar.server.fitter import Fitter
+from bursar.server.resource_view import ResourceView
 from bursar.server.session_resolver import StdioSessions
 from bursar.tools.base import Done, Picture, Reading, Tool, ToolArgs
 
@@ -342,3 +343,54 @@ def test_wrong_arguments_are_told_in_words(ask, arguments, said):
     answer = ask(work, arguments=arguments)
     assert answer.is_error
     assert said in answer.text
+
+
+@pytest.mark.parametrize("attached", [False, True])
+def test_what_is_heavy_to_take_apart_is_so_in_a_worker_also_as_a_part_of_a_reply_or_attached(tmp_path, attached):
+    rows = json.dumps([{"id": n, "key": f"name{n}"} for n in range(400_000)]).encode()
+
+    async def work(call):
+        heavy, small = call.output("x.json"), call.output("y.txt")
+        heavy.write(rows)
+        small.write(b"one\n")
+        return Done({"fetched": 2}, parts=[Done(output=heavy), Done(output=small)])
+
+    async def main():
+        async with Workers() as workers:
+            fitter, asked = Fitter(workers, redacts=False), []
+            call = workers.call
+
+            async def noted(function, *given, **named):
+                asked.append(function)
+                return await call(function, *given, **named)
+
+            workers.call = noted
+            settings = Settings(root=(tmp_path,), data_dir=tmp_path)
+            dispatcher = Dispatcher(
+                {"made": tool(work)},
+                StdioSessions(store),
+                store,
+                Workspace([tmp_path], closed=[store.root]),
+                commands,
+                Net(),
+                workers,
+                settings,
+                fitter,
+            )
+            client, observed = dispatcher.client("claude-code"), []
+            dispatcher.observers.append(lambda account, _: observed.append(account.content_bytes))
+            answer = await dispatcher.answer("made", {}, client)
+            if attached:
+                artifact = json.loads(answer.text)["parts"][0]["artifact"]
+                asked.clear()
+                answer = await dispatcher.answer(ResourceView(), {"artifact": artifact}, client)
+            return answer, asked, observed
+
+    store, commands = Store(tmp_path / "data", Limits()), Commands()
+    with closing(store), closing(commands):
+        answer, asked, observed = anyio.run(main)
+    told = json.loads(answer.text)
+    shown = told if attached else told["parts"][0]
+    assert asked == ["bursar.content.fitting:run"]
+    assert "shape" in shown["preview"]
+    assert observed[0] == len(rows) + 4

@@ -2,15 +2,18 @@
 
 import json
 import os
+import threading
 
+import anyio
 import pytest
 from bursar.artifacts import Limits, Store
 from bursar.budget.ceilings import Ceiling
 from bursar.budget.cut import Allowance
 from bursar.budget.previews.preview import Hint
 from bursar.budget.reply import Draft
-from bursar.content.page_view import PageView
+from bursar.content.page_view import PageView, Pointer
 from bursar.errors import BursarError
+from bursar.guard.fair import shared_by
 from bursar.guard.workers import Workers
 from bursar.server.fitter import Fitter
 from bursar.server.render import view_of
@@ -123,3 +126,43 @@ async def test_a_content_that_is_gone_is_an_error(workers, keep):
     with pytest.raises(BursarError) as refused:
         await Fitter(workers, redacts=False).fit(drafted(artifact, "x.json"), Ceiling(), 60)
     assert refused.value.code == "unknown_artifact"
+
+
+async def test_contents_that_are_slow_to_read_hold_up_their_own_sharer_until_they_end_and_nobody_else(workers, keep):
+    released = threading.Event()
+
+    class Slow:
+        size = 5000
+
+        def read(self, offset, length):
+            released.wait(30)
+            return b"x" * length
+
+    fitter = Fitter(workers, redacts=False)
+    slow = Draft({"n": 1}, "ses_x/a1", {"bytes": 5000}, PageView(Slow()))
+    with shared_by("ann"):
+        for _ in range(3):
+            assert "no preview" in (await fitter.fit(slow, Ceiling(), 0.1))
+    assert fitter._threads.held == 2
+    with shared_by("bob"):
+        assert "no preview" not in await fitter.fit(drafted(keep(b"small\n", "x.log"), "x.log"), Ceiling(), 20)
+    released.set()
+    with anyio.fail_after(20):
+        while fitter._threads.held:  # noqa: ASYNC110
+            await anyio.sleep(0.01)
+
+
+async def test_a_reply_without_its_preview_keeps_the_note_of_its_tool(workers, keep):
+    one = drafted(keep(ROWS, "x.json"), "x.json")
+    noted = Draft({**one.entries, "note": "the tool's own words"}, one.reference, one.size, one.view)
+    note = json.loads(await Fitter(workers, redacts=False).fit(noted, Ceiling(), 0.0))["note"]
+    assert note.startswith("the tool's own words; no preview: showing it took longer")
+
+
+async def test_a_heavy_content_goes_to_a_worker_also_beside_what_is_only_pointed_at(workers, keep):
+    fitter = Fitter(workers, redacts=False)
+    pointer = Draft({"kind": "image"}, "ses_x/a9", {"bytes": 9}, Pointer("look at it"))
+    both = Draft({"n": 2}, parts=[drafted(keep(ROWS, "x.json"), "x.json"), pointer])
+    text = await fitter.fit(both, Ceiling(), 60)
+    assert workers._processes._zygote is not None
+    assert text == fitter.at_once(both, Ceiling())

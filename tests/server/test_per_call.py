@@ -117,6 +117,22 @@ def test_nothing_is_left_when_the_command_has_ended(served, tmp_path):
     assert wait_until(lambda: not alive(str(tmp_path / "data")))
 
 
+def test_of_a_server_that_was_let_go_only_what_the_command_needs_is_left(served, marker):
+    raw = served()
+    raw.request("tools/list")
+
+    def parsers():
+        return [pid for pid in tree(raw.process.pid) if Path(f"/proc/{pid}/comm").read_text() == "bursar-workers\n"]
+
+    assert wait_until(lambda: len(parsers()) == 2)
+    reference, started = begun(raw, marker), parsers()
+    left(raw)
+    assert wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in started))
+    assert alive(marker)
+    served().call("terminal", artifact=reference, stop=True)
+    assert wait_until(lambda: not alive(marker))
+
+
 def test_a_command_outlives_the_end_of_the_process_group_of_its_server(served, marker):
     raw = served(start_new_session=True)
     reference = begun(raw, marker)

@@ -1,8 +1,11 @@
 import re
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
+from bursar.server.config import Settings
+from bursar.server.http.middleware import Middleware
 from over_http import served
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -87,3 +90,15 @@ def test_standard_input_and_output_never_load_what_only_metrics_need():
     code = "import bursar.server.stdio, sys; print('prometheus_client' in sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
     assert loaded.strip() == "False"
+
+
+def test_processes_that_take_contents_apart_for_replies_are_counted_too(tmp_path):
+    dispatcher = SimpleNamespace(
+        workers=SimpleNamespace(running=2),
+        fitter=SimpleNamespace(workers=SimpleNamespace(running=3)),
+        commands=SimpleNamespace(running=0),
+        store=SimpleNamespace(root=tmp_path),
+        observers=[],
+    )
+    middleware = Middleware(Settings(root=(tmp_path,), data_dir=tmp_path, metrics=True), dispatcher, 60)
+    assert middleware._metrics._registry.get_sample_value("bursar_parser_processes") == 5
