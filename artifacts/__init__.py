@@ -6,7 +6,7 @@ from .records import Source
 from .reference import SCHEME, Reference
 from .session import Session, source_of
 from .spool import Spool
-from .store import Store, handle_from
+from .store import Store
 from .writer import Writer
 
 __all__ = [
@@ -19,6 +19,5 @@ __all__ = [
     "Spool",
     "Store",
     "Writer",
-    "handle_from",
     "source_of",
 ]

@@ -46,6 +46,14 @@ class Home(Protocol):
         """Tell whether an open content is what was recorded."""
         ...
 
+    def ask_to_stop(self, artifact: str) -> None:
+        """Ask whoever writes a live artifact to stop."""
+        ...
+
+    def is_asked_to_stop(self, artifact: str) -> bool:
+        """Tell once whether somebody has asked for that."""
+        ...
+
     def index_of(self, artifact: "Artifact") -> LineIndex:
         """Return the line index of an artifact, as far as it is known."""
         ...
@@ -180,6 +188,18 @@ class Artifact:
             yield Opened(self.size, descriptor, may_grow=self.state == "live", redacts=self._home.redaction != "off")
         finally:
             os.close(descriptor)
+
+    def ask_to_stop(self) -> None:
+        """Ask whichever process writes it, while it is live, to stop; `is_asked_to_stop` tells it there.
+
+        Raises:
+            BursarError: disk_full or store_failed.
+        """
+        self._home.ask_to_stop(self.id)
+
+    def is_asked_to_stop(self) -> bool:
+        """Tell whether another process has asked for that since; tells it once. Looks at the disk."""
+        return self._home.is_asked_to_stop(self.id)
 
     def index(self) -> LineIndex:
         """Return the line index as far as it is known; using it may extend it."""

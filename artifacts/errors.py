@@ -17,6 +17,13 @@ def unknown_session() -> BursarError:
     )
 
 
+def session_locked() -> BursarError:
+    """Refuse a session whose lock another program holds; one that sweeps does so for an instant."""
+    return BursarError(
+        "session_locked", "another program holds the lock of the session", "Try again, or end that program"
+    )
+
+
 def unknown_artifact() -> BursarError:
     """Refuse a reference; one wording for malformed, unknown, expired and somebody else's."""
     return BursarError(

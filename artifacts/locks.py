@@ -3,7 +3,6 @@
 import errno
 import os
 import sys
-import time
 from contextlib import suppress
 
 if sys.platform == "win32":
@@ -15,7 +14,7 @@ if sys.platform == "win32":
         """Mark as used, together with others."""
 
     def claim(descriptor: int) -> bool:
-        """Take for oneself if nobody else has it; do not wait."""
+        """Take alone if nobody else has it; do not wait."""
         os.lseek(descriptor, _FAR, os.SEEK_SET)
         try:
             msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
@@ -32,7 +31,7 @@ if sys.platform == "win32":
             return
 
     def is_claimed(descriptor: int) -> bool:
-        """Tell whether somebody took it for himself."""
+        """Tell whether somebody took it alone."""
         if claim(descriptor):
             release(descriptor)
             return False
@@ -44,30 +43,21 @@ else:
     _WITHOUT = {errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL, errno.ENOLCK}
     """Numbers of errors that mean: a file system without locks."""
 
-    _TRIES = 100
-    _PAUSE_S = 0.01
-
     def share(descriptor: int) -> None:
-        """Mark as used, together with others; waits a moment while it is being swept.
+        """Mark as used, together with others; do not wait.
 
         Raises:
-            OSError: locking failed, or somebody else keeps it for himself, which no process of ours does for long.
+            BlockingIOError: somebody keeps it to itself, which no process of ours does for long.
+            OSError: locking failed.
         """
-        for _ in range(_TRIES):
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            except BlockingIOError:
-                time.sleep(_PAUSE_S)
-            except OSError as error:
-                if error.errno in _WITHOUT:
-                    return  # `claim` fails there too, so nothing is ever swept
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno not in _WITHOUT:  # `claim` fails there too, so nothing is ever swept
                 raise  # unlocked, the session could be swept under its user
-            else:
-                return
-        raise BlockingIOError(errno.EAGAIN, "its lock is held by another program")
 
     def claim(descriptor: int) -> bool:
-        """Take for oneself if nobody else has it; do not wait."""
+        """Take alone if nobody else has it; do not wait."""
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -80,7 +70,7 @@ else:
             fcntl.flock(descriptor, fcntl.LOCK_UN)
 
     def is_claimed(descriptor: int) -> bool:
-        """Tell whether somebody took it for himself.
+        """Tell whether somebody took it alone.
 
         Raises:
             OSError: that cannot be told.

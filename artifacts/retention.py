@@ -107,7 +107,7 @@ def _make_room(root: Folder, found: list[_Found], limits: Limits, now: float) ->
         candidates.setdefault(session.owner, []).append(session)
     owners = len(held)
     gone = set[str]()
-    while candidates:
+    while candidates and held.total() > limits.total_bytes:
         owner = max(candidates, key=lambda name: held[name])
         session = candidates[owner].pop(0)
         if not candidates[owner]:

@@ -238,22 +238,22 @@ class Session:
         """Let an artifact of this session cease to exist."""
         self.catalog.delete(artifact.record)
 
-    def ask_to_stop(self, artifact: Artifact) -> None:
-        """Ask whichever process writes a live artifact to stop; `is_asked_to_stop` tells it.
+    def ask_to_stop(self, artifact: str) -> None:
+        """Ask whichever process writes a live artifact, given by its id, to stop.
 
         Raises:
             BursarError: disk_full or store_failed.
         """
         try:
-            os.close(self._folder.open(f"{artifact.id}{_STOP}", CREATE))
+            os.close(self._folder.open(f"{artifact}{_STOP}", CREATE))
         except FileExistsError:
             return
         except OSError as error:
             raise errors.from_os(error, "that it is to stop") from error
 
-    def is_asked_to_stop(self, artifact: Artifact) -> bool:
+    def is_asked_to_stop(self, artifact: str) -> bool:
         """Tell whether another process has asked for that since; tells it once."""
-        name = f"{artifact.id}{_STOP}"
+        name = f"{artifact}{_STOP}"
         try:
             os.close(self._folder.open(name))
         except OSError:
@@ -392,7 +392,7 @@ class Session:
             try:
                 known = self._store.attach(handle, self.owner)
             except BursarError as error:
-                raise errors.unknown_artifact() from error
+                raise errors.unknown_artifact() if error.code == "unknown_session" else error from None
             while len(self._neighbours) >= _NEIGHBOURS_MAX:
                 self._neighbours.pop(next(iter(self._neighbours)), None)  # closed when its last artifact is let go
             self._neighbours[handle] = known

@@ -3,6 +3,8 @@
 import base64
 import hashlib
 import os
+import secrets
+import string
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -19,7 +21,7 @@ from .session import DIRECTORY, LOCK, Session, take_lock
 if TYPE_CHECKING:
     from .retention import Swept
 
-_ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_ALPHABET = string.ascii_letters + string.digits
 
 _TRIAL_BYTES = 64 << 10
 
@@ -37,27 +39,23 @@ class Store:
         """Where the sessions lie."""
         return Path(os.path.abspath(self._path))  # noqa: PTH100 - links are not to be resolved
 
-    def create(self, owner: str, handle: str = "") -> Session:
+    def create(self, owner: str) -> Session:
         """Make a new session.
 
         Args:
-            owner: whom it belongs to, such as `local:1000`; only he can attach to it later.
-            handle: the key to it, made by `handle_from` of a secret that nobody else has; default: a random one.
+            owner: whom it belongs to, such as `local:1000`; nobody else can attach to it later.
 
         Raises:
-            BursarError: data_directory_refused, disk_full or store_failed; unknown_session if there is one already
-                behind a handle that was given.
+            BursarError: data_directory_refused, disk_full or store_failed.
         """
         try:
             while True:
-                minted = handle or handle_from(os.urandom(32))
+                handle = HANDLE_PREFIX + "".join(secrets.choice(_ALPHABET) for _ in range(HANDLE_CHARACTERS))
                 try:
-                    folder, lock = self._make(minted, owner)
-                except FileExistsError:
-                    if handle:
-                        raise errors.unknown_session() from None
+                    folder, lock = self._make(handle, owner)
+                except (FileExistsError, BlockingIOError):  # a sweep may look at it before it is locked
                     continue
-                session = Session(minted, owner, folder, lock, self.limits, self)
+                session = Session(handle, owner, folder, lock, self.limits, self)
                 session.survey()
                 return session
         except OSError as error:
@@ -68,7 +66,7 @@ class Store:
 
         Raises:
             BursarError: unknown_session, in one wording for malformed, unknown, expired and somebody else's handles;
-                read_failed when it cannot be told just now.
+                session_locked while it is being swept, and read_failed when it cannot be told just now.
         """
         if not HANDLE.fullmatch(handle):
             raise errors.unknown_session()
@@ -183,21 +181,14 @@ class Store:
             self._opened = None
 
     def _make(self, handle: str, owner: str) -> tuple[Folder, int]:
-        """Make the directory of a session, or finish one whose making was interrupted; return it with its lock.
+        """Make the directory of a session; return it with its lock.
 
         Raises:
-            FileExistsError: the session exists.
+            FileExistsError: there is such a directory.
             OSError: it cannot be made; nothing of it is left.
         """
         root, name = self._folder(), _directory(handle)
-        is_new = True
-        try:
-            folder = root.child(name, create=True)
-        except FileExistsError:
-            is_new = False
-            folder = root.child(name)
-            if _has(folder, OWNER):
-                raise
+        folder = root.child(name, create=True)
         try:
             lock = take_lock(folder, os.O_RDWR | os.O_CREAT)
             usage.renew(folder, LOCK, self.limits)
@@ -205,8 +196,10 @@ class Store:
             if self.limits.fsync:
                 root.sync()
         except BaseException:
-            if is_new:
-                _unmake(root, name, folder)
+            with suppress(OSError):
+                folder.remove(OWNER)
+                folder.remove(LOCK)
+                root.remove_folder(name)
             raise
         return folder, lock
 
@@ -246,33 +239,13 @@ def _is_session(place: Path) -> bool:
     return not found or LOCK in found or OWNER in found
 
 
-def handle_from(secret: bytes) -> str:
-    """Return the handle that stands for a secret of 32 bytes, random or nobody else's."""
-    number = int.from_bytes(secret, "little")
-    characters: list[str] = []
-    for _ in range(HANDLE_CHARACTERS):
-        number, digit = divmod(number, len(_ALPHABET))
-        characters.append(_ALPHABET[digit])
-    return HANDLE_PREFIX + "".join(characters)
-
-
 def _directory(handle: str) -> str:
     """Name the directory so that neither a listing nor a log yields the handle."""
     return base64.b32encode(hashlib.sha256(handle.encode()).digest())[:12].decode().lower()
 
 
-def _unmake(root: Folder, name: str, folder: Folder) -> None:
-    """Leave nothing of a session that could not be made."""
-    with suppress(OSError):
-        folder.remove(OWNER)
-        folder.remove(LOCK)
-        root.remove_folder(name)
-
-
-def _has(folder: Folder, name: str) -> bool:
-    return any(entry.name == name for entry in folder.entries())
-
-
 def _not_attached(error: OSError) -> BursarError:
     """Tell that there is no such session, or that the system could not say."""
+    if isinstance(error, BlockingIOError):
+        return errors.session_locked()
     return errors.unknown_session() if error.errno in ABSENT else errors.unreadable("the session", error)

@@ -40,8 +40,9 @@ def note(folder: Folder, name: str, used: Usage) -> None:
     at = int(used.at * 1000) / 1000  # rounded up, it would be in the future for an instant
     descriptor = folder.open(name, os.O_WRONLY)
     try:
-        # Always of the same length: no reader sees a mixture with a longer line.
-        os.write(descriptor, f"{at:014.3f} {idle_s:014.0f} {total_bytes:019d}\n".encode())
+        # Always of the same length: no reader sees a mixture of two lines.
+        written = os.write(descriptor, f"{at:014.3f} {idle_s:014.0f} {total_bytes:019d}\n".encode())
+        os.ftruncate(descriptor, written)  # whatever else was in it would make it unreadable
     finally:
         os.close(descriptor)
 

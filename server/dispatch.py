@@ -195,7 +195,7 @@ class Dispatcher:
             raise BursarError("unknown_tool", f"there is no tool {named!r}", f"Use one of {', '.join(self.tools)}")
         # Checked first: what cannot be done anyway makes no session.
         args = checked(tool, {key: value for key, value in arguments.items() if key != "session"})
-        session = self.sessions.resolve(arguments, client)
+        session = await self.sessions.resolve_unlocked(arguments, client)
         if not session.is_surveyed:
             await anyio.to_thread.run_sync(session.survey)
         account.session = session.directory.name

@@ -26,6 +26,9 @@ _ENDING_S = 10.0
 """Waited at most for the calls of a session that is deleted: threads cannot be interrupted. Such a call finds nothing
 left to store anything in."""
 
+_LOCKED_S, _LOCKED_POLL_S = 1.0, 0.01
+"""Waited at most for the lock of a session, and between two attempts."""
+
 _Key = tuple[str, str]
 """Owner, and a handle or a connection."""
 
@@ -101,6 +104,17 @@ class Sessions(ABC):
         if len(self._connections) > _CONNECTIONS_MAX:
             self._connections.popitem(last=False)
         return session
+
+    async def resolve_unlocked(self, arguments: Mapping[str, Any], client: Client) -> Session:
+        """Resolve as `resolve` does, but wait a moment for a session that is being swept."""
+        until = anyio.current_time() + _LOCKED_S
+        while True:
+            try:
+                return self.resolve(arguments, client)
+            except BursarError as error:
+                if error.code != "session_locked" or anyio.current_time() > until:
+                    raise
+            await anyio.sleep(_LOCKED_POLL_S)
 
     def current(self, client: Client) -> Session | None:
         """Return the session of a call that names none in its arguments, if there is one already; makes none."""

@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import anyio
+from anyio import to_thread
 
 from ..artifacts import Artifact, Session, Writer
 from ..errors import BursarError
@@ -187,7 +188,9 @@ class Running:
     async def _see_out(self, artifact: Artifact, command: Command, writer: Writer, session: Session) -> Artifact:
         try:
             while (ended := await command.wait(_LOOK_S)) is None:
-                if session.is_gone or session.is_asked_to_stop(artifact):
+                # In a thread: a disk that does not answer must not stop the server.
+                is_over = await to_thread.run_sync(_is_to_end, artifact, session, abandon_on_cancel=True)
+                if is_over:
                     await command.kill(GRACE_S)
             return await close_output(writer, ended)
         except asyncio.CancelledError:
@@ -201,6 +204,10 @@ class Running:
             raise
         finally:
             del self._live[artifact.ref]
+
+
+def _is_to_end(artifact: Artifact, session: Session) -> bool:
+    return session.is_gone or artifact.is_asked_to_stop()
 
 
 async def _end(live: Live, grace_s: float) -> None:

@@ -149,7 +149,7 @@ class Terminal(Tool[TerminalArgs]):
             await _settle(live.command, call, args.artifact, artifact.size)
         else:
             waiting = live.command.wait(min(args.timeout_s or LONGEST_S, call.patience_s))
-            await watched(waiting, call.progress, lambda: (call.session.open(artifact.id).size, None, _UNIT))
+            await watched(waiting, call.progress, lambda: (call.session.open(args.artifact).size, None, _UNIT))
         if (ended := live.command.exit) is not None:
             output = await live.final()
             return _news(output, artifact.size, facts | outcome(ended) | refused(ended, output, level) | kept)
@@ -164,7 +164,7 @@ async def _attend_elsewhere(args: TerminalArgs, call: Call, artifact: Artifact, 
         fix = "Give the whole input when it is started, or use a client that keeps its server running"
         raise BursarError("input_closed", f"{artifact.id} runs in another server process", fix)
     if args.stop:
-        call.session.ask_to_stop(artifact)
+        artifact.ask_to_stop()
     until = time.monotonic() + min(_STOP_S if args.stop else args.timeout_s or LONGEST_S, call.patience_s)
     now = artifact
     while now.state == "live" and time.monotonic() < until:
@@ -173,7 +173,7 @@ async def _attend_elsewhere(args: TerminalArgs, call: Call, artifact: Artifact, 
         now = call.session.open(args.artifact)
     if now.state != "live":
         return _news(now, artifact.size, {**recorded(now), **kept})
-    if args.stop and call.session.is_asked_to_stop(artifact):
+    if args.stop and artifact.is_asked_to_stop():
         what = f"{artifact.id} runs in another server process, which does not let it be stopped from here"
         raise BursarError("not_running", what, "Stop it where it was started, or wait for its end with read_artifact")
     return _news(now, artifact.size, still_running(time.time() - now.created) | kept)

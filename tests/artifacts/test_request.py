@@ -1,13 +1,11 @@
-"""What a server asks of the store for callers it tells apart: derived handles, deleting, a private corner."""
+"""What a server asks of the store for callers it tells apart: deleting, and a private corner."""
 
 import os
 import stat
 
 import pytest
-from bursar.artifacts import Limits, Store, handle_from
+from bursar.artifacts import Limits, Store
 from bursar.errors import BursarError
-
-SECRET = bytes(range(32))
 
 
 @pytest.fixture
@@ -15,25 +13,6 @@ def store(tmp_path):
     place = Store(tmp_path / "store", Limits())
     yield place
     place.close()
-
-
-def test_a_derived_handle_leads_to_one_session(store):
-    handle = handle_from(SECRET)
-    assert handle == handle_from(SECRET)
-    assert handle != handle_from(SECRET[::-1])
-    session = store.create("ann", handle)
-    again = store.attach(handle, "ann")
-    assert again.directory == session.directory
-    for open_one in (session, again):
-        open_one.close()
-
-
-@pytest.mark.parametrize("owner", ["ann", "bob"])
-def test_a_derived_handle_that_is_taken_makes_no_second_session(store, owner):
-    store.create("ann", handle_from(SECRET)).close()
-    with pytest.raises(BursarError) as refusal:
-        store.create(owner, handle_from(SECRET))
-    assert refusal.value.code == "unknown_session"
 
 
 def test_a_removed_session_is_gone_with_all_its_files(store):

@@ -86,7 +86,9 @@ def test_the_times_of_files_say_nothing_about_when_a_session_was_used(root, make
     assert left(root) == {new.directory.name}
 
 
-@pytest.mark.parametrize("noted", ["", "1e400 0 0\n", "nan 0 0\n", "-1 0 0\n", "0 0\n", "0 nan 0\n", "\udcff"])
+@pytest.mark.parametrize(
+    "noted", ["", "1e400 0 0\n", "nan 0 0\n", "-1 0 0\n", "0 0\n", "0 nan 0\n", "\udcff", "x" * 100]
+)
 def test_a_session_of_which_it_is_not_known_when_it_was_used_is_kept_as_if_it_were_now(root, make, noted):
     session = make(100)
     (session.directory / "lock").write_bytes(noted.encode(errors="surrogateescape"))
@@ -137,6 +139,11 @@ def test_of_two_who_hold_much_neither_is_swept_below_an_equal_share(root, make):
     new = [make(1 - n / 10, 100_000, limits, "bob") for n in range(4)]
     assert Store(root, limits).sweep().sessions == 4
     assert left(root) == {session.directory.name for session in (*old[2:], *new[2:])}
+
+
+def test_sessions_that_fit_are_not_looked_at_one_by_one():
+    small = retention._Found("name", "me", 10, is_empty=False, used=None)
+    assert retention._make_room(None, [small], Limits(), time.time()) == set()
 
 
 def test_who_is_over_the_share_but_in_use_costs_the_others_nothing_of_theirs(root, make):

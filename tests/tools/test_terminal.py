@@ -14,6 +14,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from threading import Event
 
 import anyio
 import anyio.lowlevel
@@ -538,9 +539,40 @@ async def test_output_that_cannot_be_kept_and_that_nobody_waits_for_is_told_in_t
 
 async def test_another_process_stops_a_command_at_any_time(bench: Bench, sleep: str):
     reference = live(await bench(sleep, background=True))
-    bench.session.ask_to_stop(bench.session.open(reference))
+    bench.session.open(reference).ask_to_stop()
     assert (await bench.ended(reference)).state == "whole"
     assert alive(sleep) == []
+
+
+async def test_a_stop_goes_to_the_session_that_the_artifact_lies_in(bench: Bench, sleep: str, tmp_path: Path):
+    elsewhere = Bench(Store(tmp_path / "data", StoreLimits()).create("local:test"), bench.root)
+    there, here = live(await elsewhere(sleep, background=True)), live(await bench("read line", background=True))
+    assert there.rpartition("/")[2] == here.rpartition("/")[2]
+    waited = await bench(artifact=there, timeout_s=0.3)
+    assert (waited.artifact.ref, waited.facts["state"]) == (there, "running")
+    stopped = await bench(artifact=there, stop=True)
+    assert (stopped.artifact.ref, stopped.facts["ended"]) == (there, "stopped")
+    assert bench.session.open(here).state == "live"
+    assert list(bench.session.directory.glob("*.stop")) == []
+    elsewhere.commands.close()
+
+
+async def test_a_disk_that_does_not_answer_does_not_hold_up_the_server(bench: Bench, monkeypatch: pytest.MonkeyPatch):
+    asked, answers = Event(), Event()
+    answered: list[bool] = []
+
+    def look(_: Artifact) -> bool:
+        asked.set()
+        answered.append(answers.wait(20))
+        return False
+
+    monkeypatch.setattr(Artifact, "is_asked_to_stop", look)
+    reference = live(await bench("read line", background=True))
+    while not asked.is_set():
+        await anyio.sleep(0.01)
+    answers.set()
+    await bench(artifact=reference, stop=True)
+    assert answered[0]
 
 
 @pytest.mark.parametrize("command", ["{}", "{}; true"])

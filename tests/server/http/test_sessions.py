@@ -3,17 +3,20 @@
 import json
 import os
 import re
+import sys
 import time
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
+import anyio
 import httpx2
 import pytest
 from bursar.artifacts import Limits, Store
 from bursar.budget.ceilings import Ceiling
-from bursar.server.callers import Client
+from bursar.errors import BursarError
+from bursar.server.callers import ANYBODY, Client
 from bursar.server.session_resolver import HttpSessions
 from over_http import served, told, until
 
@@ -343,6 +346,33 @@ def test_a_session_that_nobody_uses_is_let_go_of_and_expires(tmp_path, monkeypat
     assert sessions.store.sweep().sessions == 1
     assert not unused.exists()
     assert in_use.directory.exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sessions are not locked there")
+def test_a_session_that_is_being_swept_is_waited_for_and_the_server_goes_on(tmp_path):
+    import fcntl
+
+    first = Store(tmp_path, Limits()).create(ANYBODY)
+    handle, lock = first.handle, (first.directory / "lock").open("r+")
+    first.close()
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    sessions = HttpSessions(Store(tmp_path, Limits()))
+    found: list[str] = []
+
+    async def call() -> None:
+        found.append((await sessions.resolve_unlocked({"session": handle}, CLIENT)).handle)
+
+    async def both() -> None:
+        with pytest.raises(BursarError, match="session_locked"):
+            sessions.resolve({"session": handle}, CLIENT)
+        async with anyio.create_task_group() as group:
+            group.start_soon(call)
+            await anyio.wait_all_tasks_blocked()
+            assert found == []
+            lock.close()
+
+    anyio.run(both)
+    assert found == [handle]
 
 
 def test_more_sessions_than_are_kept_open_all_stay_usable(open_server):
