@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import anyio
+from bursar.guard.command import Limits
 from bursar.guard.commands import Commands
 from bursar.guard.sandbox.policy import Policy
 from bursar.guard.sandbox.sandbox import Sandbox
@@ -37,13 +38,13 @@ async def main(rounds):
     with tempfile.TemporaryDirectory(dir="/var/tmp") as base:
         store, work = Path(base, "data"), Path(base, "work")
         work.mkdir()  # noqa: ASYNC240
-        kinds = {"unconfined": Commands()}
+        kinds = {"unconfined": Commands(Limits())}
         for number, means in enumerate(("Landlock alone", "bubblewrap + Landlock", "namespaces + Landlock")):
             # One policy is tried once in a process.
             policy = Policy(store=store, roots=(work,), writes=(work,) * number)
             begun = time.perf_counter()
             with kept_in_by(means):
-                kinds[means] = Commands(sandbox=Sandbox(policy))
+                kinds[means] = Commands(Limits(), sandbox=Sandbox(policy))
                 isolation = await kinds[means].isolation()
             took_ms = (time.perf_counter() - begun) * 1000
             print(f"the trial at the start, beside it: {took_ms:.0f} ms; {isolation.line()}")

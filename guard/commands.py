@@ -2,102 +2,15 @@
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
+from .command import Command, CommandSpec, Limits
 from .environment import command_environment
-from .limits import Limits
 from .sandbox.policy import Isolation
 
 if TYPE_CHECKING:
     from .sandbox.sandbox import Sandbox
-
-End = Literal[
-    "exited",
-    "timeout",
-    "stopped",
-    "output limit",
-    "process limit",
-    "memory limit",
-    "cpu limit",
-    "disk full",
-    "lost",
-    "server ended",
-]
-"""Why a command is no longer running.
-
-`disk full`: its output could not be stored, for that or a similar reason. `lost`: its keeper was killed from outside,
-and what was left with it. `server ended`: its client ended the server that ran it.
-"""
-
-
-@dataclass(frozen=True, slots=True)
-class Exit:
-    """How a command ended.
-
-    Attributes:
-        ended: the reason.
-        code: its exit status; None when a signal ended it, or when it is unknown.
-        signal: name of the signal that ended it, such as `SIGSEGV`; empty otherwise.
-        killed: processes besides the command itself that were still running and had to be ended.
-        left: processes that could not be ended (another user's, or stuck in the kernel); 0 but in rare cases.
-        took_s: seconds from its start to its own end, what it left behind not included.
-        cpu_s: user and system time of everything it started and that was waited for.
-        max_rss_bytes: largest resident size of any one of its processes; never less than
-            the helper's it was forked from.
-    """
-
-    ended: End
-    code: int | None
-    signal: str
-    killed: int
-    left: int
-    took_s: float
-    cpu_s: float
-    max_rss_bytes: int
-
-
-class Command(Protocol):
-    """One started command."""
-
-    @property
-    def pid(self) -> int:
-        """Process id of the command itself."""
-        ...
-
-    @property
-    def exit(self) -> Exit | None:
-        """How it ended; None while it runs."""
-        ...
-
-    async def wait(self, timeout_s: float | None = None) -> Exit | None:
-        """Wait until it and everything it started have ended; None if that takes longer than `timeout_s`."""
-        ...
-
-    async def ended(self) -> Exit:
-        """Wait until it and everything it started have ended."""
-        ...
-
-    async def kill(self, grace_s: float = 0.5) -> Exit:
-        """End it and everything it started: SIGTERM, and SIGKILL after `grace_s` (at once if 0)."""
-        ...
-
-    def cut_off(self) -> None:
-        """End it like one that has printed all it may; from any thread, and without waiting."""
-        ...
-
-    async def send(self, data: bytes, timeout_s: float = 5.0) -> int:
-        """Write to its standard input; return how many bytes it took before `timeout_s` was over.
-
-        Raises:
-            BursarError: input_closed; its input is not a pipe, was closed, or the command has ended.
-        """
-        ...
-
-    def close_stdin(self) -> None:
-        """Let its standard input end. Closing it twice does no harm."""
-        ...
 
 
 class _Starter(Protocol):
@@ -108,28 +21,9 @@ class _Starter(Protocol):
 
     def leave(self, session: Path) -> None: ...
 
-    async def start(self, order: "CommandSpec") -> Command: ...
+    async def start(self, order: CommandSpec) -> Command: ...
 
     def close(self) -> None: ...
-
-
-@dataclass(frozen=True, slots=True)
-class CommandSpec:
-    """A command to start, as `Commands.start` describes it.
-
-    Attributes:
-        keep_env: names in `env` that stay as they are, whatever the sandbox would have.
-    """
-
-    argv: Sequence[str | bytes]
-    cwd: Path
-    output: int
-    stdin: Literal["null", "pipe"] | bytes
-    script: bytes | None
-    env: Mapping[str, str]
-    limits: Limits
-    session: Path | None = None
-    keep_env: frozenset[str] = frozenset()
 
 
 _UNSAFE = Isolation("unsafe", reason="commands can do whatever the server can", fix="Leave --terminal at sandboxed")
@@ -145,17 +39,15 @@ class Commands:
     Windows: a job object ends everything, the server's death included, but there is no SIGTERM: nothing can tidy up.
     """
 
-    def __init__(
-        self, pass_env: Iterable[str] = (), limits: Limits | None = None, sandbox: "Sandbox | None" = None
-    ) -> None:
+    def __init__(self, limits: Limits, pass_env: Iterable[str] = (), sandbox: "Sandbox | None" = None) -> None:
         """Start nothing yet.
 
         Args:
-            pass_env: names of the server's environment variables that commands get to see besides the common ones.
             limits: what commands may use unless told otherwise when they are started.
+            pass_env: names of the server's environment variables that commands get to see besides the common ones.
             sandbox: keeps each session's commands in; None to let them do whatever the server can.
         """
-        self.limits = limits or Limits()
+        self.limits = limits
         self._keep_env = frozenset(pass_env)
         self._env = command_environment(self._keep_env)
         self._sandbox = sandbox

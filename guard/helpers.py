@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import BursarError
-from .commands import CommandSpec
+from .command import CommandSpec
 from .environment import helper_environment
 from .helper import python
 from .zygote.limits import tasks_of

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from ..errors import BursarError
-from .commands import CommandSpec, End, Exit
+from .command import CommandSpec, End, Exit
 from .helpers import Helpers, Zygote
 from .zygote.memory_file import memory_file
 

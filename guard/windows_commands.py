@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import anyio
 
 from ..errors import BursarError
-from .commands import CommandSpec, End, Exit, Limits
+from .command import CommandSpec, End, Exit, Limits
 
 if TYPE_CHECKING:
     from .sandbox.sandbox import Sandbox

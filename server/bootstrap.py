@@ -7,8 +7,8 @@ from typing import Any, cast
 
 from ..artifacts import Limits, Store
 from ..artifacts.limits import Redaction
+from ..guard.command import Limits as CommandLimits
 from ..guard.commands import Commands
-from ..guard.limits import Limits as CommandLimits
 from ..guard.net import AllowNet, Net, NetSettings
 from ..guard.paths import Workspace
 from ..guard.workers import Workers
@@ -33,7 +33,7 @@ async def house(settings: Settings, sessions: Callable[[Store], Sessions] | None
         BursarError: a setting that cannot be followed, such as a data directory that cannot be written.
     """
     store = store_of(settings)
-    commands = Commands(settings.pass_env, _command_limits(settings), confinement.sandbox(settings))
+    commands = Commands(_command_limits(settings), settings.pass_env, confinement.sandbox(settings))
     net = Net(
         NetSettings(
             allow=AllowNet.parse(settings.allow_net),

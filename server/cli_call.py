@@ -47,7 +47,7 @@ async def _call_once(settings: Settings, tool: str, arguments: Mapping[str, obje
 def print_tools() -> None:
     """Print each tool's name, arguments and cost, and the cost of all together."""
     total = 0
-    for tool in tools():
+    for tool in tools(Settings.copy_bytes):
         entry = described(tool)
         cost = tokens.count(dumps({"name": entry.name, "description": entry.description, "schema": entry.input_schema}))
         total += cost

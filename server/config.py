@@ -9,8 +9,7 @@ from typing import Any, cast, get_args
 
 from ..artifacts.limits import Limits, Redaction
 from ..errors import BursarError
-from ..guard.limits import Limits as CommandLimits
-from ..tools import COPY_BYTES
+from ..guard.command import Limits as CommandLimits
 
 _STORE, _COMMAND = Limits(), CommandLimits()
 """What these say is the default of the settings that they are made from."""
@@ -129,7 +128,7 @@ class Settings:
         default=_COMMAND.output_bytes, metadata=_told("a command that prints more than so many bytes is ended", "N")
     )
     copy_bytes: int = field(
-        default=COPY_BYTES, metadata=_told("a local file of more bytes is referenced, not copied", "N")
+        default=64 * 1024**2, metadata=_told("a local file of more bytes is referenced, not copied", "N")
     )
     idle_days: float = field(
         default=_STORE.idle_s / 86_400,

@@ -11,6 +11,7 @@ import anyio
 
 from .. import __version__
 from ..errors import BursarError
+from ..guard.command import Limits
 from ..guard.commands import Commands
 from ..guard.sandbox.policy import Isolation
 from ..guard.workers import Workers
@@ -69,7 +70,7 @@ def doctor(settings: Settings) -> int:
 
 
 async def _isolation(settings: Settings) -> Isolation:
-    commands = Commands(sandbox=confinement.sandbox(settings))
+    commands = Commands(Limits(), sandbox=confinement.sandbox(settings))
     try:
         return await commands.isolation()
     finally:

@@ -6,15 +6,12 @@ if TYPE_CHECKING:
     from .base import Tool
 
 
-COPY_BYTES = 64 * 1024**2
-"""Larger local files are not copied: the artifact refers to them, as long as they do not change."""
-
-
-def tools(copy_bytes: int = COPY_BYTES) -> "list[Tool[Any]]":
+def tools(copy_bytes: int) -> "list[Tool[Any]]":
     """Return every tool, in the order in which clients list them.
 
     Args:
-        copy_bytes: size of the largest local file that is copied.
+        copy_bytes: size of the largest local file that is copied. To a larger one the artifact refers, as long as it
+            does not change.
     """
     # Imported here, so that a worker process that needs one module of this room does not load them all.
     from .directory_tree import DirectoryTree

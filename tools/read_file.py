@@ -14,7 +14,7 @@ from ..content.encoding import Encoding, ToUtf8
 from ..errors import BursarError
 from ..guard.names import rewritten, written
 from ..guard.opened import OpenedFile
-from . import COPY_BYTES, excerpts
+from . import excerpts
 from .base import Call, Done, Fact, Outcome, Reading, Tool, ToolArgs
 from .threads import in_thread
 
@@ -58,7 +58,7 @@ class ReadFile(Tool[ReadFileArgs]):
     read_only: ClassVar[bool] = True
     Args = ReadFileArgs
 
-    def __init__(self, copy_bytes: int = COPY_BYTES) -> None:
+    def __init__(self, copy_bytes: int) -> None:
         self._copy_bytes = copy_bytes
 
     def did(self, args: ReadFileArgs) -> str:

@@ -13,7 +13,7 @@ from anyio import to_thread
 
 from ..artifacts import Artifact, Session, Writer
 from ..errors import BursarError
-from ..guard.commands import Command, Exit
+from ..guard.command import Command, Exit
 from ..guard.sandbox.policy import Level
 
 Told = dict[str, str | int | float]

@@ -14,7 +14,7 @@ from pydantic import Field
 from ..artifacts import Artifact, Session, Writer, errors, reader
 from ..budget.page import Page
 from ..errors import BursarError
-from ..guard.commands import Command, Exit
+from ..guard.command import Command, Exit
 from ..guard.sandbox.policy import Level
 from .base import Call, Done, Fact, Outcome, Reading, Tool, ToolArgs
 from .progress import watched

@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from bursar.guard.commands import Commands, Exit, Limits
+from bursar.guard.command import Exit, Limits
+from bursar.guard.commands import Commands
 from bursar.guard.sandbox.policy import Policy
 from bursar.guard.sandbox.sandbox import Sandbox
 from means import without
@@ -41,7 +42,7 @@ class Ground:
         return Policy(**({"store": self.store, "roots": (self.work,)} | more))
 
     def commands(self, limits: Limits | None = None, pass_env=(), **more) -> Commands:
-        return Commands(pass_env, limits, Sandbox(self.policy(**more)))
+        return Commands(limits or Limits(), pass_env, Sandbox(self.policy(**more)))
 
     async def run(self, commands: Commands, text: str, session: Path | None = None, **given) -> tuple[Exit, str]:
         file = self.base / f"output-{os.urandom(4).hex()}"

@@ -16,7 +16,8 @@ import anyio
 import pytest
 from bursar.errors import BursarError
 from bursar.guard import helper as helpers
-from bursar.guard.commands import Command, Commands, Exit, Limits
+from bursar.guard.command import Command, Exit, Limits
+from bursar.guard.commands import Commands
 from bursar.guard.environment import command_environment
 from bursar.guard.zygote import processes
 
@@ -71,7 +72,7 @@ def marked() -> Iterator[Marked]:
 
 @pytest.fixture
 async def commands():
-    commands = Commands()
+    commands = Commands(Limits())
     yield commands
     commands.close()
 
@@ -209,7 +210,7 @@ async def test_a_command_sees_no_secret_of_the_server(tmp_path: Path, monkeypatc
     monkeypatch.setenv("OPENAI_API_KEY", "sk-hush")
     monkeypatch.setenv("MY_TOKEN", "hush")
     monkeypatch.setenv("WANTED", "shown")
-    commands = Commands(pass_env=["WANTED", "ABSENT"])
+    commands = Commands(Limits(), pass_env=["WANTED", "ABSENT"])
     shell = Shell(commands, tmp_path)
     await shell.run("cat /proc/$$/environ /proc/$PPID/environ")
     commands.close()
@@ -490,7 +491,7 @@ def at_times():
 os.fork = at_times
 from zygote.zygote import main; main()"""
     boot_with(monkeypatch, boot)
-    commands = Commands()
+    commands = Commands(Limits())
     shell = Shell(commands, tmp_path)
     running = await shell.start(marked.sleep)
     helper = zygote()
@@ -523,7 +524,7 @@ async def test_what_a_keeper_could_not_end_is_the_zygotes_to_end(
 ):
     boot = "import sys; sys.path.append(sys.argv.pop(1)); from zygote import keeper; keeper.GIVE_UP_S = -1.0"
     boot_with(monkeypatch, f"{boot}\nfrom zygote.zygote import main; main()")
-    commands = Commands()
+    commands = Commands(Limits())
     shell = Shell(commands, tmp_path)
     exit_ = await shell.run(f"setsid {marked.sleep} & {marked.sleep}", limits=Limits(timeout_s=0.3, grace_s=0))
     assert (exit_.ended, exit_.left) == ("timeout", 3)
@@ -592,10 +593,11 @@ async def test_no_descriptor_and_no_process_is_left_in_the_server(shell: Shell, 
 SERVER = """
 import anyio, os, signal, sys
 from pathlib import Path
+from bursar.guard.command import Limits
 from bursar.guard.commands import Commands
 
 async def main():
-    commands = Commands()
+    commands = Commands(Limits())
     fd = os.open(os.devnull, os.O_WRONLY)
     for _ in range(3):
         text = os.environ["TEXT"]
@@ -671,7 +673,7 @@ async def test_where_no_process_adopts_orphans_the_tree_and_the_group_are_killed
         "import sys; sys.platform = 'darwin'; sys.path.append(sys.argv.pop(1))\nfrom zygote.zygote import main; main()"
     )
     boot_with(monkeypatch, boot)
-    commands = Commands()
+    commands = Commands(Limits())
     shell = Shell(commands, tmp_path)
     exit_ = await shell.run(f"setsid {marked.sleep} & {marked.sleep} & wait", limits=Limits(timeout_s=0.5))
     assert (exit_.ended, exit_.killed, exit_.left) == ("timeout", 2, 0)

@@ -13,7 +13,8 @@ from pathlib import Path
 import anyio
 import pytest
 from bursar.errors import BursarError
-from bursar.guard.commands import Command, Commands
+from bursar.guard.command import Command
+from bursar.guard.commands import Commands
 from means import kept_in_by
 from sandboxed import MEANS, Ground, ground
 

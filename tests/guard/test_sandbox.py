@@ -16,7 +16,8 @@ from pathlib import Path
 import anyio
 import pytest
 from bursar.errors import BursarError
-from bursar.guard.commands import Commands, Limits
+from bursar.guard.command import Limits
+from bursar.guard.commands import Commands
 from bursar.guard.sandbox import cgroup, private, seatbelt
 from bursar.guard.sandbox.policy import Policy, private_environment
 from bursar.guard.sandbox.sandbox import Sandbox
@@ -61,12 +62,13 @@ async def test_where_the_walls_hold_the_level_is_kernel(place: Ground, means: st
 _LEVEL = """
 import anyio
 from pathlib import Path
+from bursar.guard.command import Limits
 from bursar.guard.commands import Commands
 from bursar.guard.sandbox.policy import Policy
 from bursar.guard.sandbox.sandbox import Sandbox
 from bursar.guard.zygote.limits import tasks_of
 async def main():
-    commands = Commands(sandbox=Sandbox(Policy(Path({store!r}), (Path({work!r}),))))
+    commands = Commands(Limits(), sandbox=Sandbox(Policy(Path({store!r}), (Path({work!r}),))))
     isolation = await commands.isolation()
     print(isolation.level, isolation.means, isolation.reason, isolation.fix, sep="|")
     try:
@@ -363,12 +365,13 @@ def test_nothing_outlives_a_killed_server(place: Ground):
     text = f"""
 import anyio, os
 from pathlib import Path
+from bursar.guard.command import Limits
 from bursar.guard.commands import Commands
 from bursar.guard.sandbox.policy import Policy
 from bursar.guard.sandbox.sandbox import Sandbox
 from bursar.guard.zygote.limits import tasks_of
 async def main():
-    commands = Commands(sandbox=Sandbox(Policy(Path({str(place.store)!r}), (Path({str(place.work)!r}),))))
+    commands = Commands(Limits(), sandbox=Sandbox(Policy(Path({str(place.store)!r}), (Path({str(place.work)!r}),))))
     argv = ["/bin/bash", "-c", "setsid sleep {marker} & nohup sleep {marker} & sleep {marker}"]
     output, own = os.open("/dev/null", 1), Path({str(place.own)!r})
     await commands.start(argv, cwd=Path({str(place.work)!r}), output=output, session=own)

@@ -24,6 +24,7 @@ from bursar.errors import BursarError
 from bursar.guard import names
 from bursar.pdf import Options, render
 from bursar.server.arguments import checked
+from bursar.server.config import Settings
 from bursar.server.schema import input_schema
 from bursar.tools import tools
 from hypothesis import strategies as st
@@ -300,7 +301,7 @@ TARGETS = {
     fuzz_records: (BYTES, JSON),
     fuzz_spans: (TEXT | st.from_regex(r"-?\d*-?\d*"),),
     fuzz_arguments: (
-        st.sampled_from(tools()),
+        st.sampled_from(tools(Settings.copy_bytes)),
         st.dictionaries(TEXT | st.sampled_from(["path", "url", "artifact", "lines"]), JSON),
     ),
     fuzz_encoding: (BYTES, st.integers(1, 5000)),

@@ -9,6 +9,7 @@ from bursar.artifacts import Limits, Store
 from bursar.budget import reply, tokens
 from bursar.budget.page import Page, Piece
 from bursar.errors import BursarError
+from bursar.guard.command import Limits as CommandLimits
 from bursar.guard.commands import Commands
 from bursar.guard.net import Net
 from bursar.guard.paths import Workspace
@@ -51,7 +52,7 @@ def tool(work):
 def ask(tmp_path):
     """Call a tool through the choke point; returns its answer."""
     store = Store(tmp_path / "data", Limits())
-    commands = Commands()
+    commands = Commands(CommandLimits())
     dispatchers = []
 
     def ask(work, *, patience_s=20.0, arguments=None, times=1):
@@ -279,7 +280,7 @@ def test_pictures_go_to_clients_that_show_them(tmp_path, name, setting, shown):
         return Done({"shown": call.shows_pictures})
 
     settings = Settings(root=(tmp_path,), data_dir=tmp_path, thumbnails=setting)
-    store, commands, workers = Store(tmp_path / "data", Limits()), Commands(), Workers()
+    store, commands, workers = Store(tmp_path / "data", Limits()), Commands(CommandLimits()), Workers()
     with closing(store), closing(commands):
         sessions, workspace = StdioSessions(store), Workspace([tmp_path])
         dispatcher = Dispatcher(
@@ -290,7 +291,7 @@ def test_pictures_go_to_clients_that_show_them(tmp_path, name, setting, shown):
 
 
 def test_calls_in_flight_at_the_same_time_share_a_ceiling(ask, tmp_path):
-    store, commands = Store(tmp_path / "more", Limits()), Commands()
+    store, commands = Store(tmp_path / "more", Limits()), Commands(CommandLimits())
     settings = Settings(root=(tmp_path,), data_dir=tmp_path)
     dispatcher = Dispatcher(
         {},

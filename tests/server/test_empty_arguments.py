@@ -3,9 +3,10 @@
 import json
 
 import pytest
+from bursar.server.config import Settings
 from bursar.tools import tools
 
-TOOLS = {tool.name: tool for tool in tools()}
+TOOLS = {tool.name: tool for tool in tools(Settings.copy_bytes)}
 
 
 def empties(name):

@@ -3,6 +3,7 @@
 import anyio
 import pytest
 from bursar.budget import tokens
+from bursar.server.config import Settings
 from bursar.tools import tools
 from transports import KINDS, connected
 from wire import server as running
@@ -36,7 +37,7 @@ def test_it_names_the_artifact_and_the_question_and_costs_little(client):
 
 
 def test_it_names_only_what_read_artifact_takes(client):
-    (tool,) = (tool for tool in tools() if tool.name == "read_artifact")
+    (tool,) = (tool for tool in tools(Settings.copy_bytes) if tool.name == "read_artifact")
     text = filled(client, artifact="a7")
     assert set(tool.Args.model_fields) >= {"artifact", "tail", "grep", "context", "lines"}
     for argument in ("artifact=", "tail=", "grep=", "context=", "lines="):

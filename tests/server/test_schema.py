@@ -3,11 +3,12 @@
 import pytest
 from bursar.budget import tokens
 from bursar.budget.json_size import dumps
+from bursar.server.config import Settings
 from bursar.server.instructions import INSTRUCTIONS
 from bursar.server.schema import described
 from bursar.tools import tools
 
-TOOLS = {tool.name: described(tool) for tool in tools()}
+TOOLS = {tool.name: described(tool) for tool in tools(Settings.copy_bytes)}
 
 
 READ_ONLY = {"web_fetch", "read_file", "directory_tree", "read_artifact"}

@@ -10,6 +10,7 @@ import pytest
 from bursar.artifacts import Limits, Store
 from bursar.budget.page import Page, Piece
 from bursar.errors import BursarError
+from bursar.guard.command import Limits as CommandLimits
 from bursar.guard.commands import Commands
 from bursar.guard.net import Net
 from bursar.guard.paths import Workspace
@@ -68,11 +69,11 @@ def house(tmp_path_factory):
     base = tmp_path_factory.mktemp("spoofing")
     folder = base / "workspace"
     folder.mkdir()
-    store, commands = Store(base / "data", Limits()), Commands()
+    store, commands = Store(base / "data", Limits()), Commands(CommandLimits())
     made = Made()
     yield (
         Dispatcher(
-            {"made": made} | {tool.name: tool for tool in tools()},
+            {"made": made} | {tool.name: tool for tool in tools(Settings.copy_bytes)},
             StdioSessions(store),
             store,
             Workspace([folder], closed=[store.root]),

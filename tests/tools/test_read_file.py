@@ -8,6 +8,7 @@ from pathlib import Path
 import anyio
 import pytest
 from bursar.errors import BursarError
+from bursar.server.config import Settings
 from bursar.tools import read_file as module
 from bursar.tools.base import Reading
 from bursar.tools.read_file import ReadFile
@@ -15,6 +16,7 @@ from tool_place import Place
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="Linux")
 
+READ = ReadFile(Settings.copy_bytes)
 BIG = b"".join(b"2026-01-01 12:00:00 line %d of the log\n" % number for number in range(1, 30_001))
 
 
@@ -31,7 +33,7 @@ def page_text(outcome: object) -> str:
 @pytest.mark.parametrize("content", [b"", b"hello\n", b"\x00\xff\x01 binary", BIG, "né\r\nb\r\n".encode()])
 def test_the_artifact_has_exactly_the_bytes_of_the_file(place: Place, content: bytes):
     path = place.write("file.dat", content)
-    outcome, artifact = place.done(ReadFile(), path="file.dat")
+    outcome, artifact = place.done(READ, path="file.dat")
     assert artifact.read(0, len(content) + 10) == content
     assert outcome.facts["file"] == str(path.resolve())
     assert artifact.path != str(path)
@@ -40,17 +42,17 @@ def test_the_artifact_has_exactly_the_bytes_of_the_file(place: Place, content: b
 def test_an_unchanged_file_is_stored_once(place: Place):
     _old(place.write("big.log", BIG))
     time.sleep(2 * module.FINE_TICK_S)
-    _, first = place.done(ReadFile(), path="big.log")
-    _, second = place.done(ReadFile(), path=str(place.root / "big.log"))
+    _, first = place.done(READ, path="big.log")
+    _, second = place.done(READ, path=str(place.root / "big.log"))
     assert first.id == second.id
     assert len(place.session.artifacts()) == 1
 
 
 def test_a_changed_file_is_read_again(place: Place):
     _old(place.write("f.txt", b"one"))
-    _, first = place.done(ReadFile(), path="f.txt")
+    _, first = place.done(READ, path="f.txt")
     place.write("f.txt", b"two")
-    _, second = place.done(ReadFile(), path="f.txt")
+    _, second = place.done(READ, path="f.txt")
     assert (first.read(0, 9), second.read(0, 9)) == (b"one", b"two")
 
 
@@ -58,7 +60,7 @@ def test_a_file_that_changes_within_the_clocks_tick_is_never_taken_for_the_old_o
     for number in range(50):
         path = place.write("f.txt", b"%04d" % number)
         os.utime(path, (1_700_000_000, 1_700_000_000 + 4_000_000_000))
-        _, artifact = place.done(ReadFile(), path="f.txt")
+        _, artifact = place.done(READ, path="f.txt")
         assert artifact.read(0, 9) == b"%04d" % number
 
 
@@ -69,7 +71,7 @@ def test_a_file_that_changes_within_the_clocks_tick_is_never_taken_for_the_old_o
 def test_lines_that_are_asked_for_are_shown(place: Place, lines: str, first: int, last: int):
     place.write("big.log", BIG)
     expected = b"".join(BIG.splitlines(keepends=True)[first - 1 : last]).decode()
-    outcome = place.call(ReadFile(), path="big.log", lines=lines)
+    outcome = place.call(READ, path="big.log", lines=lines)
     assert page_text(outcome) == expected
     assert isinstance(outcome, Reading)
     assert outcome.facts["lines"] == f"{first}-{last} of 30000"
@@ -78,12 +80,12 @@ def test_lines_that_are_asked_for_are_shown(place: Place, lines: str, first: int
 
 def test_a_line_number_may_be_given_as_a_number(place: Place):
     place.write("big.log", BIG)
-    assert page_text(place.call(ReadFile(), path="big.log", lines=3)) == BIG.decode().splitlines(keepends=True)[2]
+    assert page_text(place.call(READ, path="big.log", lines=3)) == BIG.decode().splitlines(keepends=True)[2]
 
 
 def test_bytes_that_are_asked_for_are_shown(place: Place):
     place.write("big.log", BIG)
-    assert page_text(place.call(ReadFile(), path="big.log", bytes="100000-100009")) == BIG[100_000:100_010].decode()
+    assert page_text(place.call(READ, path="big.log", bytes="100000-100009")) == BIG[100_000:100_010].decode()
 
 
 @pytest.mark.parametrize(
@@ -97,7 +99,7 @@ def test_bytes_that_are_asked_for_are_shown(place: Place):
 def test_a_range_that_is_none_is_refused_before_anything_is_stored(place: Place, arguments: dict[str, str], code: str):
     place.write("f.txt", b"x\n")
     with pytest.raises(BursarError) as refused:
-        place.call(ReadFile(), path="f.txt", **arguments)
+        place.call(READ, path="f.txt", **arguments)
     assert refused.value.code == code
     assert place.session.artifacts() == []
 
@@ -105,7 +107,7 @@ def test_a_range_that_is_none_is_refused_before_anything_is_stored(place: Place,
 def test_a_foreign_encoding_is_stored_as_utf8_and_said(place: Place):
     text = "在这个报告中,我们讨论了数据库的备份策略。\n" * 2000
     path = place.write("报告.txt", text.encode("gb18030"))
-    outcome, artifact = place.done(ReadFile(), path="报告.txt")
+    outcome, artifact = place.done(READ, path="报告.txt")
     assert artifact.read(0, 1 << 20).decode() == text
     assert "gb18030" in str(outcome.facts["encoding"])
     assert path.read_bytes() == text.encode("gb18030")
@@ -115,21 +117,21 @@ def test_a_foreign_encoding_is_stored_as_utf8_and_said(place: Place):
 def test_characters_across_blocks_survive_the_conversion(place: Place, size: int):
     text = ("x" + "错误日志文件" * (size // 6))[:size]
     place.write("f.txt", text.encode("utf-16"))
-    _, artifact = place.done(ReadFile(), path="f.txt")
+    _, artifact = place.done(READ, path="f.txt")
     assert artifact.read(0, 4 * size).decode() == text
 
 
 def test_the_encoding_is_said_again_when_the_stored_copy_is_used(place: Place):
     _old(place.write("f.txt", "Ошибка сервера\n".encode("cp1251")))
-    first, _ = place.done(ReadFile(), path="f.txt")
-    second, _ = place.done(ReadFile(), path="f.txt")
+    first, _ = place.done(READ, path="f.txt")
+    second, _ = place.done(READ, path="f.txt")
     assert first.facts == second.facts
     assert second.facts["encoding"] == "cp1251 (guessed), shown and stored as UTF-8"
 
 
 def test_line_ends_of_windows_are_said_and_kept(place: Place):
     place.write("f.txt", b"a\r\nb\r\n")
-    outcome, artifact = place.done(ReadFile(), path="f.txt")
+    outcome, artifact = place.done(READ, path="f.txt")
     assert outcome.facts["newlines"] == "CRLF"
     assert artifact.read(0, 99) == b"a\r\nb\r\n"
 
@@ -173,30 +175,30 @@ def test_a_huge_file_that_changed_is_not_served_as_the_old_one(place: Place):
 
 def test_an_artifact_of_the_own_session_is_read_and_not_copied(place: Place):
     place.write("f.txt", b"content\n")
-    _, artifact = place.done(ReadFile(), path="f.txt")
-    _, again = place.done(ReadFile(), path=artifact.path)
+    _, artifact = place.done(READ, path="f.txt")
+    _, again = place.done(READ, path=artifact.path)
     assert again.id == artifact.id
-    assert page_text(place.call(ReadFile(), path=artifact.path, lines="1")) == "content\n"
+    assert page_text(place.call(READ, path=artifact.path, lines="1")) == "content\n"
     assert len(place.session.artifacts()) == 1
 
 
 def test_an_artifact_of_another_session_does_not_exist(place: Place):
     place.write("f.txt", b"content\n")
-    _, artifact = place.done(ReadFile(), path="f.txt")
+    _, artifact = place.done(READ, path="f.txt")
     stranger = place.store.create("local:2")
     with pytest.raises(BursarError) as refused:
-        place.call(ReadFile(), session=stranger, path=artifact.path)
+        place.call(READ, session=stranger, path=artifact.path)
     assert refused.value.code == "not_found"
     missing = artifact.path.replace("a1-", "a9-")
     with pytest.raises(BursarError) as invented:
-        place.call(ReadFile(), session=stranger, path=missing)
+        place.call(READ, session=stranger, path=missing)
     assert str(refused.value).replace("a1-", "a9-") == str(invented.value)
 
 
 @linux
 def test_a_file_that_tells_no_size_is_read_to_its_end(place: Place):
     place.root = Path("/sys/kernel")
-    _, artifact = place.done(ReadFile(), path="uevent_seqnum")
+    _, artifact = place.done(READ, path="uevent_seqnum")
     assert artifact.read(0, 1000).strip().isdigit()
 
 
@@ -204,7 +206,7 @@ def test_what_cannot_be_read_leaves_nothing_behind(place: Place):
     (place.root / "src").mkdir()
     for path in ("nope.txt", "src", "a\0b", "/etc/passwd", ""):
         with pytest.raises(BursarError):
-            place.call(ReadFile(), path=path)
+            place.call(READ, path=path)
     assert place.session.artifacts() == []
 
 
@@ -222,7 +224,7 @@ def test_a_cancelled_read_ends_its_thread(place: Place, monkeypatch: pytest.Monk
 
     async def cancelled() -> int:
         async with anyio.create_task_group() as group:
-            group.start_soon(place.calling, ReadFile(), place.session, {"path": "big.log"})
+            group.start_soon(place.calling, READ, place.session, {"path": "big.log"})
             while len(blocks) < 3:  # noqa: ASYNC110 - a thread counts
                 await anyio.sleep(0.0005)
             group.cancel_scope.cancel()
@@ -237,7 +239,7 @@ def test_the_description_and_schema_are_short(place: Place):
     from bursar.budget import tokens
     from bursar.server.schema import described
 
-    tool = described(ReadFile())
+    tool = described(READ)
     assert tokens.count(tool.model_dump_json(include={"name", "description", "input_schema"}, by_alias=True)) <= 200
 
 
@@ -245,10 +247,10 @@ def test_the_description_and_schema_are_short(place: Place):
 def test_a_file_that_was_overwritten_and_given_its_old_time_is_read_again(place: Place):
     _old(place.write("stale.txt", b"one"))
     time.sleep(2 * module.FINE_TICK_S)
-    _, first = place.done(ReadFile(), path="stale.txt")
-    _, same = place.done(ReadFile(), path="stale.txt")
+    _, first = place.done(READ, path="stale.txt")
+    _, same = place.done(READ, path="stale.txt")
     _old(place.write("stale.txt", b"two"))
-    _, second = place.done(ReadFile(), path="stale.txt")
+    _, second = place.done(READ, path="stale.txt")
     assert (first.id, same.id) == ("a1", "a1")
     assert second.read(0, 9) == b"two"
 
@@ -256,16 +258,16 @@ def test_a_file_that_was_overwritten_and_given_its_old_time_is_read_again(place:
 @linux
 def test_a_name_that_is_written_as_it_is_shown_is_told_as_it_is_shown(place: Place):
     Path(os.fsdecode(os.fsencode(place.root) + b"/caf\xe9.txt")).write_bytes(b"x")
-    assert ReadFile().did(ReadFile.Args(path=r"caf\xe9.txt")) == r"read caf\xe9.txt"
-    place.done(ReadFile(), path=r"caf\xe9.txt")
+    assert READ.did(ReadFile.Args(path=r"caf\xe9.txt")) == r"read caf\xe9.txt"
+    place.done(READ, path=r"caf\xe9.txt")
     with pytest.raises(BursarError) as refused:
-        place.call(ReadFile(), path=r"th\xe9.txt")
+        place.call(READ, path=r"th\xe9.txt")
     assert r"'th\xe9.txt'" in refused.value.message
 
 
 def test_one_broken_character_is_counted_as_one(place: Place):
     place.write("f.txt", b"# coding: gb18030\n" + ("错误" * 300).encode("gb18030") + b"\xff\n")
-    outcome, _ = place.done(ReadFile(), path="f.txt")
+    outcome, _ = place.done(READ, path="f.txt")
     assert outcome.facts["replaced"] == "1 broken character, by U+FFFD"
 
 
@@ -274,6 +276,6 @@ def test_an_old_time_of_a_file_that_was_changed_just_now_is_not_believed(place: 
     monkeypatch.setattr(module, "FINE_TICK_S", 3600)
     monkeypatch.setattr(module, "COARSE_TICK_S", 3600)
     _old(place.write("f.txt", b"one"))
-    _, first = place.done(ReadFile(), path="f.txt")
-    _, second = place.done(ReadFile(), path="f.txt")
+    _, first = place.done(READ, path="f.txt")
+    _, second = place.done(READ, path="f.txt")
     assert (first.id, second.id) == ("a1", "a2")

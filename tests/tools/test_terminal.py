@@ -22,7 +22,8 @@ import pytest
 from bursar.artifacts import Artifact, Session, Store, Writer
 from bursar.artifacts import Limits as StoreLimits
 from bursar.errors import BursarError
-from bursar.guard.commands import Commands, Limits
+from bursar.guard.command import Limits
+from bursar.guard.commands import Commands
 from bursar.guard.paths import Workspace
 from bursar.tools.base import Call, Done, Reading
 from bursar.tools.terminal import ARGUMENT_BYTES, Terminal
@@ -51,7 +52,7 @@ class Bench:
     def __init__(self, session: Session, root: Path) -> None:
         self.session = session
         self.root = root
-        self.commands = Commands()
+        self.commands = Commands(Limits())
         self.terminal = Terminal()
         self.progressed: list[float] = []
         self.calls: list[Call] = []
@@ -230,7 +231,7 @@ async def test_a_long_command_can_read_its_input_and_hands_on_no_descriptor(benc
 async def test_a_command_sees_no_secret(bench: Bench, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("API_KEY", "hush")
     bench.commands.close()
-    bench.commands = Commands()
+    bench.commands = Commands(Limits())
     assert b"hush" not in content((await bench("env")).output)
 
 

@@ -19,7 +19,8 @@ import pytest
 from bursar.artifacts import Session, Store, Writer
 from bursar.artifacts.limits import Limits as StoreLimits
 from bursar.errors import BursarError
-from bursar.guard.commands import Commands, Limits
+from bursar.guard.command import Limits
+from bursar.guard.commands import Commands
 from bursar.guard.paths import Workspace
 from bursar.guard.sandbox.policy import Policy
 from bursar.guard.sandbox.sandbox import Sandbox
@@ -53,9 +54,9 @@ class Bench:
         return anyio.run(self._run, command, session or self.mine, more)
 
     async def _run(self, command: str, session: Session, more) -> tuple[Done, str]:
-        limits = more.pop("limits", None)
+        limits = more.pop("limits", Limits())
         settings = {"store": self.store.root, "roots": (self.root,)} | more
-        commands = Commands((), limits, Sandbox(Policy(**settings)))
+        commands = Commands(limits, (), Sandbox(Policy(**settings)))
         terminal = Terminal()
         args = terminal.Args.model_validate({"command": command})
         workspace = Workspace([self.root], closed=[self.store.root])

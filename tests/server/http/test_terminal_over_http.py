@@ -2,6 +2,7 @@
 
 import anyio
 import pytest
+from bursar.guard.command import Limits
 from bursar.guard.commands import Commands
 from bursar.guard.sandbox.policy import Isolation
 from bursar.guard.sandbox.sandbox import Closed
@@ -26,7 +27,7 @@ def test_it_is_not_offered_where_nothing_keeps_commands_in(root, tmp_path):
         async with house(Settings(root=(root,), data_dir=tmp_path), HttpSessions) as dispatcher:
             assert "terminal" in dispatcher.tools
             broken = Isolation("off", reason="no kernel keeps them in", fix="Get another kernel")
-            dispatcher.commands = Commands(sandbox=Closed(broken))
+            dispatcher.commands = Commands(Limits(), sandbox=Closed(broken))
             return await withhold(dispatcher), set(dispatcher.tools)
 
     why, offered = anyio.run(start)

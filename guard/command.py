@@ -1,0 +1,139 @@
+"""A command: what is to be started, how much it may use, what can be done with it, and how it ended."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one command may use before it is ended.
+
+    Attributes:
+        timeout_s: seconds from its start.
+        output_bytes: of its output; what it printed beyond is not kept. (On Windows it is looked at from outside every
+            50 ms, so a fast writer gets some megabytes further.)
+        free_bytes: room on the output's disk below which a command that printed over 1 MiB is ended.
+        cpu_s: seconds of processor time, of everything it starts together; 0 for any. Watched, like the next two, on
+            Linux only, up to twice in a second, so that a fast command gets somewhat further.
+        memory_bytes: memory of everything it starts together, what is shared counted once; 0 for any.
+        processes: how many of them at a time, and 16 times as many threads; 0 for any.
+        file_bytes: of any file it writes (not on Windows); 0 for any.
+        grace_s: seconds between SIGTERM and SIGKILL at a time-out, and for what is left when the command itself ends.
+    """
+
+    timeout_s: float = 120.0
+    output_bytes: int = 2 * 1024**3
+    free_bytes: int = 256 * 1024**2
+    cpu_s: float = 0.0
+    memory_bytes: int = 0
+    processes: int = 0
+    file_bytes: int = 0
+    grace_s: float = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class CommandSpec:
+    """A command to start, as `Commands.start` describes it.
+
+    Attributes:
+        keep_env: names in `env` that stay as they are, whatever the sandbox would have.
+    """
+
+    argv: Sequence[str | bytes]
+    cwd: Path
+    output: int
+    stdin: Literal["null", "pipe"] | bytes
+    script: bytes | None
+    env: Mapping[str, str]
+    limits: Limits
+    session: Path | None = None
+    keep_env: frozenset[str] = frozenset()
+
+
+End = Literal[
+    "exited",
+    "timeout",
+    "stopped",
+    "output limit",
+    "process limit",
+    "memory limit",
+    "cpu limit",
+    "disk full",
+    "lost",
+    "server ended",
+]
+"""Why a command is no longer running.
+
+`disk full`: its output could not be stored, for that or a similar reason. `lost`: its keeper was killed from outside,
+and what was left with it. `server ended`: its client ended the server that ran it.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """How a command ended.
+
+    Attributes:
+        ended: the reason.
+        code: its exit status; None when a signal ended it, or when it is unknown.
+        signal: name of the signal that ended it, such as `SIGSEGV`; empty otherwise.
+        killed: processes besides the command itself that were still running and had to be ended.
+        left: processes that could not be ended (another user's, or stuck in the kernel); 0 but in rare cases.
+        took_s: seconds from its start to its own end, what it left behind not included.
+        cpu_s: user and system time of everything it started and that was waited for.
+        max_rss_bytes: largest resident size of any one of its processes; never less than
+            the helper's it was forked from.
+    """
+
+    ended: End
+    code: int | None
+    signal: str
+    killed: int
+    left: int
+    took_s: float
+    cpu_s: float
+    max_rss_bytes: int
+
+
+class Command(Protocol):
+    """One started command."""
+
+    @property
+    def pid(self) -> int:
+        """Process id of the command itself."""
+        ...
+
+    @property
+    def exit(self) -> Exit | None:
+        """How it ended; None while it runs."""
+        ...
+
+    async def wait(self, timeout_s: float | None = None) -> Exit | None:
+        """Wait until it and everything it started have ended; None if that takes longer than `timeout_s`."""
+        ...
+
+    async def ended(self) -> Exit:
+        """Wait until it and everything it started have ended."""
+        ...
+
+    async def kill(self, grace_s: float = 0.5) -> Exit:
+        """End it and everything it started: SIGTERM, and SIGKILL after `grace_s` (at once if 0)."""
+        ...
+
+    def cut_off(self) -> None:
+        """End it like one that has printed all it may; from any thread, and without waiting."""
+        ...
+
+    async def send(self, data: bytes, timeout_s: float = 5.0) -> int:
+        """Write to its standard input; return how many bytes it took before `timeout_s` was over.
+
+        Raises:
+            BursarError: input_closed; its input is not a pipe, was closed, or the command has ended.
+        """
+        ...
+
+    def close_stdin(self) -> None:
+        """Let its standard input end. Closing it twice does no harm."""
+        ...
