@@ -131,6 +131,15 @@ def remove(root: Folder, name: str) -> None:
     _remove_tree(root, gone)
 
 
+def sizes(root: Folder) -> Counter[str]:
+    """Add up the bytes of all sessions by their owners, those that nobody owns left out."""
+    held = Counter[str]()
+    for session in _sessions(root):
+        if session.owner is not None:
+            held[session.owner] += session.size
+    return held
+
+
 def _sessions(root: Folder) -> list[_Found]:
     found: list[_Found] = []
     for entry in root.entries():

@@ -6,6 +6,7 @@ import os
 import secrets
 import string
 import time
+from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -125,6 +126,19 @@ class Store:
             return sweep_if_due(self._folder(), self.limits, time.time(), every_s)
         except OSError as error:
             raise errors.from_os(error, "less", in_session=False) from error
+
+    def sizes(self) -> Counter[str]:
+        """Add up the bytes of all sessions by their owners. Blocks.
+
+        Raises:
+            BursarError: data_directory_refused or store_failed.
+        """
+        from .retention import sizes
+
+        try:
+            return sizes(self._folder())
+        except OSError as error:
+            raise errors.from_os(error, "anything", in_session=False) from error
 
     def check(self) -> None:
         """Try to store something as a writer does; nothing is left of it, and nothing else is touched. Blocks.

@@ -71,7 +71,7 @@ def _spans(dispatcher: Dispatcher) -> list[Any]:
     """Return what traces each message; nothing where nobody collects spans, for it costs as much as a small call."""
     if isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider):
         return []
-    from .http.tracing import Spans
+    from .telemetry import Spans
 
     return [Spans(dispatcher.tools)]
 

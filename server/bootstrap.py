@@ -1,6 +1,7 @@
 """Put the rooms of a server together."""
 
-from collections.abc import AsyncGenerator, Callable
+import sys
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, cast
@@ -12,22 +13,34 @@ from ..guard.commands import Commands
 from ..guard.net import AllowNet, Net, NetSettings
 from ..guard.paths import Workspace
 from ..guard.workers import Workers
-from ..tools import tools
+from ..tools import tools as all_tools
 from ..tools.base import Tool
 from . import confinement
 from .config import Settings
-from .dispatch import Dispatcher
+from .dispatch import Dispatcher, Observer, Turn, at_once
 from .fitter import Fitter
 from .session_resolver import Sessions, StdioSessions
 
 
 @asynccontextmanager
-async def house(settings: Settings, sessions: Callable[[Store], Sessions] | None = None) -> AsyncGenerator[Dispatcher]:
+async def house(
+    settings: Settings,
+    sessions: Callable[[Store], Sessions] | None = None,
+    *,
+    turn: Turn = at_once,
+    observers: Sequence[Observer] = (),
+    offered: Sequence[Tool[Any]] | None = None,
+) -> AsyncGenerator[Dispatcher]:
     """Yield the choke point of a server; end what its calls left running behind it.
 
     Args:
         settings: how the server behaves.
         sessions: of those who call, made for its store; default: those of one local process.
+        turn: keeps a place for each call; default: all run at once.
+        observers: are told of each call that has ended.
+        offered: the tools; default: all that the settings allow.
+
+    The terminal is left out, and standard error says why, where commands could see the sessions of remote callers.
 
     Raises:
         BursarError: a setting that cannot be followed, such as a data directory that cannot be written.
@@ -46,9 +59,14 @@ async def house(settings: Settings, sessions: Callable[[Store], Sessions] | None
     try:
         if settings.require_isolation:
             confinement.require(settings, await commands.isolation())
+        callers = StdioSessions(store, settings.session) if sessions is None else sessions(store)
+        tools = {tool.name: tool for tool in (_tools(settings) if offered is None else offered)}
+        if callers.are_remote and "terminal" in tools and (why := await _unsafe_for_others(commands)):
+            sys.stderr.write(f"bursar: the terminal is not offered: {why}\n")
+            del tools["terminal"]
         yield Dispatcher(
-            tools=_tools(settings),
-            sessions=StdioSessions(store, settings.session) if sessions is None else sessions(store),
+            tools=tools,
+            sessions=callers,
             store=store,
             workspace=Workspace(settings.root, closed=[store.root, *map(Path, filter(None, [settings.auth_tokens]))]),
             commands=commands,
@@ -56,6 +74,8 @@ async def house(settings: Settings, sessions: Callable[[Store], Sessions] | None
             workers=workers,
             settings=settings,
             fitter=fitter,
+            turn=turn,
+            observers=observers,
         )
     finally:
         commands.close()
@@ -75,11 +95,14 @@ def store_of(settings: Settings) -> Store:
     return Store(settings.data_dir / "bursar", limits)
 
 
-def _tools(settings: Settings) -> dict[str, Tool[Any]]:
-    offered = {tool.name: tool for tool in tools(settings.copy_bytes)}
-    if settings.terminal == "off":
-        del offered["terminal"]
-    return offered
+def _tools(settings: Settings) -> list[Tool[Any]]:
+    return [tool for tool in all_tools(settings.copy_bytes) if tool.name != "terminal" or settings.terminal != "off"]
+
+
+async def _unsafe_for_others(commands: Commands) -> str:
+    """Return why commands would see other sessions, which over HTTP are other people's; empty if they would not."""
+    isolation = await commands.isolation()
+    return f"{isolation.reason}. {isolation.fix}" if isolation.level == "off" else ""
 
 
 def _command_limits(settings: Settings) -> CommandLimits:

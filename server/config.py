@@ -208,7 +208,7 @@ class Settings:
     max_sessions_per_principal: int = field(default=500, metadata=_told("those of one principal", "N"))
     metrics: bool = field(default=False, metadata=_told("tell Prometheus about the server at /metrics, over HTTP"))
     otel: bool = field(
-        default=False, metadata=_told("send OpenTelemetry spans where the OTEL_* variables say, over HTTP")
+        default=False, metadata=_told("send OpenTelemetry spans and metrics where the OTEL_* variables say, over HTTP")
     )
 
     @classmethod

@@ -1,7 +1,7 @@
 """The choke point: every call of a tool goes in here, and whatever becomes of it leaves as one small reply."""
 
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -103,7 +103,7 @@ Observer = Callable[[CallRecord, float], None]
 """Is told of each call that has ended, and how many seconds it took; raises nothing."""
 
 
-def _at_once(_account: CallRecord, _client: Client, _sharer: str) -> AbstractAsyncContextManager[None]:
+def at_once(_account: CallRecord, _client: Client, _sharer: str) -> AbstractAsyncContextManager[None]:
     """Let every call run: one process's client shares with nobody."""
     return nullcontext()
 
@@ -136,8 +136,8 @@ class Dispatcher:
     workers: Workers
     settings: Settings
     fitter: Fitter
-    turn: Turn = _at_once
-    observers: list[Observer] = field(default_factory=list[Observer])
+    turn: Turn = at_once
+    observers: Sequence[Observer] = ()
     _in_flight: dict[str, list[_InFlight]] = field(default_factory=dict[str, list[_InFlight]])
     _shown: LruCounter = field(default_factory=LruCounter)
     _readings: LruCounter = field(default_factory=LruCounter)

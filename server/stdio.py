@@ -42,10 +42,13 @@ def serve_stdio(settings: Settings, front: Launcher | None = None) -> None:
 
 
 async def _serve_stdio(settings: Settings, front: Launcher | None) -> None:
-    async with house(settings) as dispatcher, _leaving(dispatcher), anyio.create_task_group() as background:
+    served = _Served()
+    async with (
+        house(settings, observers=[served]) as dispatcher,
+        _leaving(dispatcher),
+        anyio.create_task_group() as background,
+    ):
         listed = anyio.Event()
-        served = _Served()
-        dispatcher.observers.append(served)
         background.start_soon(keep_up, dispatcher, listed)
         background.start_soon(tell_isolation, dispatcher.commands)
         # The trial began before the libraries were loaded, so it has mostly ended.

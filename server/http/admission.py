@@ -2,14 +2,17 @@
 
 import math
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 
 import anyio
 
 from ...errors import BursarError
 from ...guard.fair import FairQueue, Limit
+from ..callers import Client
 from ..config import Settings
+from ..dispatch import CallRecord
+from .storage_quota import StorageQuota
 
 _WAITS_S = 10.0
 """A call waits at most so long for its turn."""
@@ -48,13 +51,27 @@ class Shares:
 
 
 class Admission:
-    """Admits calls: to the principal with the fewest running, within the shares."""
+    """Admits calls: to the principal with the fewest running, within the shares, unless it holds too much storage."""
 
-    def __init__(self, shares: Shares, tally: Tally = lambda _limit: None) -> None:
+    def __init__(self, shares: Shares, tally: Tally = lambda _limit: None, quota_bytes: int = 0) -> None:
         self.shares = shares
         self.queue = FairQueue(shares.all, shares.principal, shares.session)
+        self.storage = StorageQuota(quota_bytes)
         self._tally = tally
         self._mean_s = 1.0
+
+    def admit(self, record: CallRecord, client: Client, sharer: str) -> AbstractAsyncContextManager[None]:
+        """Keep a place for a call, as the choke point asks for one.
+
+        Raises:
+            BursarError: `quota_exceeded`; when the place is waited for, `busy`.
+        """
+        try:
+            self.storage.check(record.tool, client.principal)
+        except BursarError:
+            self._tally("principal_quota_bytes")
+            raise
+        return self.turn(sharer, record.session, client.ceiling.patience_s)
 
     @asynccontextmanager
     async def turn(self, principal: str, session: str, patience_s: float) -> AsyncGenerator[None]:

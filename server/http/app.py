@@ -1,11 +1,12 @@
 """The server as a web application: what answers at which address, and the doors that a request passes before."""
 
-from collections.abc import AsyncGenerator, Callable, Collection
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Sized
 from contextlib import asynccontextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
 import anyio
+import anyio.to_thread
 from mcp.server.lowlevel.server import Server
 from mcp.server.streamable_http_manager import (
     DEFAULT_SESSION_IDLE_TIMEOUT,
@@ -16,36 +17,44 @@ from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
-from starlette.responses import JSONResponse
-from starlette.routing import Route
-from starlette.types import ASGIApp
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route, request_response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ... import __version__
 from ..app import build
 from ..background import keep_up
 from ..config import Settings
 from ..dispatch import Dispatcher
+from ..telemetry import Telemetry
 from . import delete_session
 from .access import access_for
 from .address import Address
+from .admission import Admission
 from .delete_session import DeleteSession
 from .host_origin_guard import HostOriginGuard
-from .limits import Limited
-from .middleware import Middleware
+from .limits import HttpLimits, Limited, Limits, OpenSessions
 
 PATH = "/mcp"
 """Where MCP clients connect."""
+
+METRICS_PATH = "/metrics"
+"""Where Prometheus reads, with a token like everybody else."""
 
 Offer = Callable[[Dispatcher, anyio.Event], Server[Any]]
 """Makes an MCP server of a dispatcher, and sets the event when a client has asked for the tools."""
 
 
-def http_app(dispatcher: Dispatcher, settings: Settings, offer: Offer = build) -> ASGIApp:
+def http_app(
+    dispatcher: Dispatcher, settings: Settings, admission: Admission, telemetry: Telemetry, offer: Offer = build
+) -> ASGIApp:
     """Make the application of a server.
 
     Args:
         dispatcher: the choke point, with `HttpSessions`.
         settings: `http` names the address that is really listened on, its port included.
+        admission: gives the dispatcher's calls their turns.
+        telemetry: is told of requests, and asked at `/metrics`.
         offer: makes the server that the dispatcher's tools are offered by.
 
     Raises:
@@ -65,32 +74,74 @@ def http_app(dispatcher: Dispatcher, settings: Settings, offer: Offer = build) -
         max_sessions=settings.max_sessions,
         session_idle_timeout=DEFAULT_SESSION_IDLE_TIMEOUT,
     )
-    operations = Middleware(settings, dispatcher, DEFAULT_SESSION_IDLE_TIMEOUT)
+    sessions = OpenSessions(HttpLimits.of(settings), DEFAULT_SESSION_IDLE_TIMEOUT)
+    limits = Limits(settings, sessions, telemetry.hit)
+    watch_all(telemetry, dispatcher, admission, sessions)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncGenerator[None]:
         listed.set()  # nobody is waiting for a first answer here
         async with manager.run(), anyio.create_task_group() as background:
             background.start_soon(keep_up, dispatcher, listed)
-            background.start_soon(operations.keep_watch)
+            if settings.metrics or settings.otel or settings.principal_quota_bytes:
+                background.start_soon(admission.storage.keep_measuring, dispatcher.store)
             yield
             background.cancel_scope.cancel()
 
     access = access_for(settings, dispatcher.store)
 
     def guarded(app: ASGIApp) -> ASGIApp:
-        return access.guarded(Limited(operations.limits, app))
+        return access.guarded(Limited(limits, app))
 
     routes = [
         Route(PATH, endpoint=guarded(StreamableHTTPASGIApp(manager))),
         Route(delete_session.PATH, endpoint=guarded(DeleteSession(dispatcher))),
         Route("/healthz", endpoint=_healthy, methods=["GET"]),
         *access.routes(),
-        *operations.routes(guarded),
     ]
+    if telemetry.registry is not None:
+        routes.append(Route(METRICS_PATH, endpoint=guarded(request_response(_metrics_of(telemetry)))))
     app = Starlette(routes=routes, lifespan=lifespan)
     app.router.redirect_slashes = False
-    return operations.entered(HostOriginGuard(_readable_by_pages(app, settings.allow_origin), hosts, origins))
+    return _counted(HostOriginGuard(_readable_by_pages(app, settings.allow_origin), hosts, origins), telemetry)
+
+
+def watch_all(telemetry: Telemetry, dispatcher: Dispatcher, admission: Admission, sessions: Sized) -> None:
+    """Have what there is at the moment told: calls, sessions, commands, parsers and what the store holds."""
+    for name, words, look in (
+        ("calls.in.flight", "Calls that are running", lambda: admission.queue.held),
+        ("open.sessions", "Open transport sessions", lambda: len(sessions)),
+        ("commands", "Commands that are running", lambda: dispatcher.commands.running),
+        (
+            "parser.processes",
+            "Processes for parsing",
+            lambda: dispatcher.workers.running + dispatcher.fitter.workers.running,
+        ),
+        ("store.bytes", "Bytes of all artifacts of all sessions", admission.storage.total_bytes),
+    ):
+        telemetry.watch(f"bursar.{name}", words, look)
+
+
+def _metrics_of(telemetry: Telemetry) -> Callable[[Request], Awaitable[Response]]:
+    async def respond(_request: Request) -> Response:
+        text = await anyio.to_thread.run_sync(telemetry.exposition)
+        return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
+
+    return respond
+
+
+def _counted(app: ASGIApp, telemetry: Telemetry) -> ASGIApp:
+    """Count the answers of an application by their status."""
+
+    async def counted(scope: Scope, receive: Receive, send: Send) -> None:
+        async def watch(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                telemetry.answered(message["status"])
+            await send(message)
+
+        await app(scope, receive, watch)
+
+    return counted
 
 
 def _readable_by_pages(app: ASGIApp, origins: Collection[str]) -> ASGIApp:

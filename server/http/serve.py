@@ -18,11 +18,12 @@ from .. import log
 from ..background import tell_isolation
 from ..bootstrap import house
 from ..config import Settings
-from ..dispatch import Dispatcher
 from ..hard_exit import HardExit, heed
 from ..session_resolver import HttpSessions
+from ..telemetry import Telemetry
 from .access import check, tell
 from .address import Address
+from .admission import Admission, Shares
 from .app import PATH, http_app
 from .header_timeout import timely
 from .host_origin_guard import MAX_HEADER_BYTES
@@ -46,20 +47,21 @@ def serve_http(settings: Settings) -> None:
     settings = replace(settings, http=str(address.bound(listening[0])))
     logging.getLogger().addHandler(log.Libraries(logging.ERROR))
     _allow_descriptors()
-    with _traced(settings):
-        anyio.run(_serve, settings, listening)
+    telemetry = Telemetry(settings)
+    try:
+        anyio.run(_serve, settings, listening, telemetry)
+    finally:
+        telemetry.close()
 
 
-async def _serve(settings: Settings, listening: list[socket.socket]) -> None:
+async def _serve(settings: Settings, listening: list[socket.socket], telemetry: Telemetry) -> None:
     # Threads are shared by all: as many as never to be what calls wait for, whose turns are given away fairly.
     threads = anyio.to_thread.current_default_thread_limiter()
     threads.total_tokens = max(threads.total_tokens, _THREADS_EACH * settings.max_calls)
-    async with house(settings, HttpSessions) as dispatcher:
-        withheld = await withhold(dispatcher)
+    admission = Admission(Shares.of(settings), telemetry.hit, settings.principal_quota_bytes)
+    async with house(settings, HttpSessions, turn=admission.admit, observers=[telemetry.call]) as dispatcher:
         await tell_isolation(dispatcher.commands)
-        if withheld:
-            sys.stderr.write(f"bursar: the terminal is not offered: {withheld}\n")
-        app = http_app(dispatcher, settings)
+        app = http_app(dispatcher, settings, admission, telemetry)
         tell(settings, dispatcher.store)
         sys.stderr.write(f"bursar: serving MCP on http://{settings.http}{PATH}\n")
         config = uvicorn.Config(
@@ -80,19 +82,6 @@ async def _serve(settings: Settings, listening: list[socket.socket]) -> None:
             await server.serve(sockets=listening)
 
 
-async def withhold(dispatcher: Dispatcher) -> str:
-    """Take the terminal away where its commands would see other sessions: over HTTP those are other people's.
-
-    Returns:
-        Why, and what to do about it; empty if nothing was taken away.
-    """
-    isolation = await dispatcher.commands.isolation()
-    if isolation.level != "off" or "terminal" not in dispatcher.tools:
-        return ""
-    dispatcher.tools = {name: tool for name, tool in dispatcher.tools.items() if name != "terminal"}
-    return f"{isolation.reason}. {isolation.fix}"
-
-
 class _Server(uvicorn.Server):
     """Leaves signals to whoever runs it."""
 
@@ -106,20 +95,6 @@ class _Server(uvicorn.Server):
             os._exit(0)
         self.should_exit = True
         HardExit().begin()
-
-
-@contextmanager
-def _traced(settings: Settings) -> Generator[None]:
-    if not settings.otel:
-        yield
-        return
-    from . import tracing
-
-    tracing.start()
-    try:
-        yield
-    finally:
-        tracing.stop()
 
 
 def _allow_descriptors() -> None:

@@ -22,8 +22,10 @@ from bursar.server.bootstrap import house
 from bursar.server.config import Settings
 from bursar.server.dispatch import Dispatcher
 from bursar.server.http.address import Address
+from bursar.server.http.admission import Admission, Shares
 from bursar.server.http.app import PATH, http_app
 from bursar.server.session_resolver import HttpSessions
+from bursar.server.telemetry import Telemetry
 from mcp.server.lowlevel.server import Server
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.server.subscriptions import ListenHandler
@@ -138,9 +140,8 @@ async def serve(root: Path, data_dir: Path) -> None:
     address = Address.parse("127.0.0.1:0")
     listening = address.listen()
     settings = Settings(root=(root,), data_dir=data_dir, http=str(address.bound(listening[0])), no_auth=True)
-    async with house(settings, HttpSessions) as dispatcher:
-        dispatcher.tools = {tool.name: tool for tool in TOOLS}
-        app = http_app(dispatcher, settings, offer)
+    async with house(settings, HttpSessions, offered=TOOLS) as dispatcher:
+        app = http_app(dispatcher, settings, Admission(Shares.of(settings)), Telemetry(settings), offer)
         sys.stderr.write(f"serving the fixtures on http://{settings.http}{PATH}\n")
         await uvicorn.Server(uvicorn.Config(app, log_config=None)).serve(listening)
 

@@ -7,7 +7,6 @@ from bursar.artifacts import Limits, Store
 from bursar.errors import BursarError
 from bursar.server.http.admission import Admission, Shares
 from bursar.server.http.limits import Rates, network_of
-from bursar.server.http.storage_quota import held_in
 from hypothesis import given
 from hypothesis import strategies as some
 from over_http import ACCEPT, served, told, until
@@ -354,7 +353,7 @@ class TestQuotas:
             session = store.create(owner)
             (session.directory / "a1-x.log").write_bytes(b"x" * size)
         (tmp_path / "store" / "stray").mkdir()
-        held = held_in(tmp_path / "store")
+        held = store.sizes()
         assert set(held) == {"ann", "bob"}
         assert 3000 < held["ann"] < 4000
         assert 500 < held["bob"] < 1000

@@ -4,8 +4,11 @@ import sys
 from types import SimpleNamespace
 
 import pytest
+from bursar.errors import BursarError
 from bursar.server.config import Settings
-from bursar.server.http.middleware import Middleware
+from bursar.server.http.admission import Admission, Shares
+from bursar.server.http.app import watch_all
+from bursar.server.telemetry import Telemetry
 from over_http import served
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -87,18 +90,24 @@ class TestMetrics:
 
 
 def test_standard_input_and_output_never_load_what_only_metrics_need():
-    code = "import bursar.server.stdio, sys; print('prometheus_client' in sys.modules)"
+    code = "import bursar.server.stdio, sys; print({'prometheus_client', 'opentelemetry.sdk'}.isdisjoint(sys.modules))"
     loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
-    assert loaded.strip() == "False"
+    assert loaded.strip() == "True"
 
 
-def test_processes_that_take_contents_apart_for_replies_are_counted_too(tmp_path):
+def test_without_the_optional_packages_it_is_said_which_are_missing(monkeypatch):
+    monkeypatch.setitem(sys.modules, "prometheus_client", None)
+    with pytest.raises(BursarError, match=r"--metrics needs .*bursar\[otel\]") as missing:
+        Telemetry(Settings(metrics=True))
+    assert missing.value.code == "otel_missing"
+
+
+def test_processes_that_take_contents_apart_for_replies_are_counted_too():
     dispatcher = SimpleNamespace(
         workers=SimpleNamespace(running=2),
         fitter=SimpleNamespace(workers=SimpleNamespace(running=3)),
         commands=SimpleNamespace(running=0),
-        store=SimpleNamespace(root=tmp_path),
-        observers=[],
     )
-    middleware = Middleware(Settings(root=(tmp_path,), data_dir=tmp_path, metrics=True), dispatcher, 60)
-    assert middleware._metrics._registry.get_sample_value("bursar_parser_processes") == 5
+    telemetry = Telemetry(Settings(metrics=True))
+    watch_all(telemetry, dispatcher, Admission(Shares(1, 1, 1)), [])
+    assert telemetry.registry.get_sample_value("bursar_parser_processes") == 5

@@ -2,13 +2,11 @@
 
 import anyio
 import pytest
-from bursar.guard.command import Limits
-from bursar.guard.commands import Commands
 from bursar.guard.sandbox.policy import Isolation
 from bursar.guard.sandbox.sandbox import Closed
+from bursar.server import confinement
 from bursar.server.bootstrap import house
 from bursar.server.config import Settings
-from bursar.server.http.serve import withhold
 from bursar.server.session_resolver import HttpSessions
 from over_http import served, told
 
@@ -22,16 +20,17 @@ def test_it_is_switched_off_and_forced_on_for_every_client(root, tmp_path, mode)
         assert ["terminal" in names for names in offered] == [mode == "unsafe"] * 2
 
 
-def test_it_is_not_offered_where_nothing_keeps_commands_in(root, tmp_path):
-    async def start():
-        async with house(Settings(root=(root,), data_dir=tmp_path), HttpSessions) as dispatcher:
-            assert "terminal" in dispatcher.tools
-            broken = Isolation("off", reason="no kernel keeps them in", fix="Get another kernel")
-            dispatcher.commands = Commands(Limits(), sandbox=Closed(broken))
-            return await withhold(dispatcher), set(dispatcher.tools)
+def test_it_is_not_offered_where_nothing_keeps_commands_in(root, tmp_path, monkeypatch, capsys):
+    async def start(sessions):
+        async with house(Settings(root=(root,), data_dir=tmp_path), sessions) as dispatcher:
+            return set(dispatcher.tools)
 
-    why, offered = anyio.run(start)
-    assert why == "no kernel keeps them in. Get another kernel"
+    assert "terminal" in anyio.run(start, HttpSessions)
+    broken = Isolation("off", reason="no kernel keeps them in", fix="Get another kernel")
+    monkeypatch.setattr(confinement, "sandbox", lambda settings: Closed(broken))
+    assert "terminal" in anyio.run(start, None)
+    offered = anyio.run(start, HttpSessions)
+    assert "not offered: no kernel keeps them in. Get another kernel" in capsys.readouterr().err
     assert "terminal" not in offered
     assert "read_artifact" in offered
 

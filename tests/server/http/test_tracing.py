@@ -2,10 +2,10 @@ import asyncio
 import json
 
 import pytest
+from bursar.server import telemetry
 from bursar.server.app import build
 from bursar.server.bootstrap import house
 from bursar.server.config import Settings
-from bursar.server.http import tracing
 from mcp import Client
 from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
@@ -36,10 +36,11 @@ def traced(exported, tmp_path):
             import anyio
 
             settings = Settings(root=(tmp_path / "root",), data_dir=tmp_path / "data")
-            async with house(settings) as dispatcher:
-                dispatcher.observers.append(tracing.describe)
-                async with Client(build(dispatcher, anyio.Event()), mode=mode) as client:
-                    return await talk(client)
+            async with (
+                house(settings, observers=[telemetry.Telemetry(settings).call]) as dispatcher,
+                Client(build(dispatcher, anyio.Event()), mode=mode) as client,
+            ):
+                return await talk(client)
 
         exported.clear()
         result = asyncio.run(scenario())
@@ -133,4 +134,4 @@ class TestSpans:
 
     @pytest.mark.parametrize("given", ["", "00-zz", "x" * 5000, 7, None])
     def test_what_names_no_trace_is_ignored(self, given):
-        assert tracing._parent({"traceparent": given}) is None
+        assert telemetry._parent({"traceparent": given}) is None
