@@ -25,6 +25,11 @@ def pytest_runtest_setup(item):
         pytest.skip("; ".join(wanting))
 
 
+@pytest.fixture(scope="session")
+def anyio_backend():
+    return "asyncio"
+
+
 def _is_ci():
     return os.environ.get("CI") == "true"
 

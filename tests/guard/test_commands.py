@@ -27,11 +27,6 @@ pytestmark = [
 ]
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 class Marked:
     """Commands whose processes carry a number that no other process of this machine has."""
 

@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 from bursar.guard.sandbox.policy import Policy
 from bursar.guard.sandbox.view import view
+from inside import PRELUDE
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="namespaces are a thing of Linux"),
     pytest.mark.needs("namespaces", "user namespaces"),
 ]
 
-GUARD = str(Path(__file__).parents[2] / "guard")
 AS_USER = ["unshare", "--user", "--map-user=1000", "--map-group=1000"]
 """An ordinary user in all that matters here: no capability, and the owner of his own files."""
 
@@ -52,19 +52,9 @@ def started(base: Path, script: str, wrapper: list[str], before: str = "", **mor
     policy = Policy(base / "work" / "store", (base / "work",), **more)
     seen, _ = view(policy, [str(base / "work" / "store")], base / "work" / "store" / "own", base / "private")
     text = f"""
-import sys; sys.path.append({GUARD!r})
-import ctypes, errno, json, os, stat, subprocess, time
+{PRELUDE}
 from zygote.namespaces import enter
 from zygote.view import View
-libc = ctypes.CDLL(None, use_errno=True)
-def tried(work):
-    try:
-        return work()
-    except OSError as error:
-        return errno.errorcode[error.errno]
-def content(path):
-    with open(path) as file:
-        return file.read()
 base = {str(base)!r}
 {before}
 enter(View.told(json.loads({json.dumps(seen._asdict())!r})))

@@ -21,11 +21,6 @@ QUICK = Limits(
 OK = b"HTTP/1.1 200 OK\r\n"
 
 
-@pytest.fixture
-def anyio_backend():
-    return "asyncio"
-
-
 def zstd(data: bytes) -> bytes:
     import sys
 

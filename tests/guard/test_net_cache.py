@@ -11,11 +11,6 @@ from loopback import Sink, net_for, page, redirect, site
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture
-def anyio_backend():
-    return "asyncio"
-
-
 class Clock:
     now = 1_000_000_000.0
 

@@ -14,11 +14,6 @@ from loopback import Asked, Sink, net_for, page, redirect, site
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture
-def anyio_backend():
-    return "asyncio"
-
-
 ROBOTS = b"""
 # a comment
 User-agent: *

@@ -12,11 +12,6 @@ from loopback import Sink, Site, net_for, page, redirect, site
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture
-def anyio_backend():
-    return "asyncio"
-
-
 @pytest.fixture(scope="module")
 def authority():
     return trustme.CA()

@@ -30,11 +30,6 @@ VIEWS = (
 
 
 @pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture
 def place() -> Iterator[Ground]:
     with ground() as made:
         yield made

@@ -11,10 +11,9 @@ from pathlib import Path
 import pytest
 from bursar.guard.zygote import landlock, seccomp
 from bursar.guard.zygote.syscalls import NUMBERS
+from inside import PRELUDE
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="these walls are made of what Linux has")
-
-GUARD = str(Path(landlock.__file__).parents[1])
 
 
 @pytest.fixture
@@ -34,21 +33,8 @@ def confined(ground: Path, script: str, before: str = "", wrapper=(), **more):
         "hidden": [f"{ground}/store"],
     } | more
     text = f"""
-import sys; sys.path.append({GUARD!r})
-import ctypes, errno, os, signal, socket, subprocess, threading, json
+{PRELUDE}
 from zygote.walls import Walls, raise_walls
-libc = ctypes.CDLL(None, use_errno=True)
-def tried(work):
-    try:
-        return work()
-    except OSError as error:
-        return errno.errorcode[error.errno]
-def asked(number, *arguments):
-    result = libc.syscall(ctypes.c_long(number), *map(ctypes.c_long, arguments))
-    return errno.errorcode[ctypes.get_errno()] if result < 0 else result
-def content(path):
-    with open(path) as file:
-        return file.read()
 base = {str(ground)!r}
 {before}
 raise_walls(Walls(**json.loads({json.dumps(walls)!r})))

@@ -20,11 +20,6 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-def anyio_backend():
-    return "asyncio"
-
-
-@pytest.fixture
 async def workers(monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
     async with Workers(2, packages=("bursar", "hostile")) as started:

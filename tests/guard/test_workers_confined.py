@@ -30,11 +30,6 @@ SECRET = "the other session's secret"
 
 
 @pytest.fixture
-def anyio_backend():
-    return "asyncio"
-
-
-@pytest.fixture
 async def workers(monkeypatch, tmp_path):
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
     async with Workers(4, packages=("hostile",), hidden=[tmp_path / "state"]) as started:

@@ -15,11 +15,6 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-def anyio_backend():
-    return "asyncio"
-
-
-@pytest.fixture
 async def workers(monkeypatch):
     """What Windows has, on whichever system this is."""
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))

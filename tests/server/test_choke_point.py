@@ -1,29 +1,18 @@
 """Whatever a tool does, its caller gets one small reply, and what it captured is kept."""
 
 import json
-from contextlib import closing
+from dataclasses import replace
 
 import anyio
 import pytest
-from bursar.artifacts import Limits, Store
 from bursar.budget import reply, tokens
 from bursar.budget.page import Page, Piece
 from bursar.errors import BursarError
-from bursar.guard.command import Limits as CommandLimits
-from bursar.guard.commands import Commands
-from bursar.guard.net import Net
-from bursar.guard.paths import Workspace
-from bursar.guard.workers import Workers
-from bursar.server.config import Settings
-from bursar.server.dispatch import Dispatcher
-from bursar.server.fitter import Fitter
 from bursar.server.resource_view import ResourceView
-from bursar.server.session_resolver import StdioSessions
 from bursar.tools.base import Done, Picture, Reading, Tool, ToolArgs
+from harness import dispatching
 
 LINE = "a line of output that is long enough to matter\n"
-
-FITTER = Fitter(Workers(), redacts=False)
 
 
 class NoArgs(ToolArgs):
@@ -51,42 +40,20 @@ def tool(work):
 @pytest.fixture
 def ask(tmp_path):
     """Call a tool through the choke point; returns its answer."""
-    store = Store(tmp_path / "data", Limits())
-    commands = Commands(CommandLimits())
-    dispatchers = []
+    with dispatching(tmp_path, tmp_path) as dispatcher:
 
-    def ask(work, *, patience_s=20.0, arguments=None, times=1):
-        if not dispatchers:
-            sessions = StdioSessions(store)
-            workspace = Workspace([tmp_path], closed=[store.root])
-            settings = Settings(root=(tmp_path,), data_dir=tmp_path, patience_s=patience_s)
-            dispatchers.append(
-                Dispatcher(
-                    {},
-                    sessions,
-                    store,
-                    workspace,
-                    commands,
-                    Net(),
-                    Workers(),
-                    settings,
-                    Fitter(Workers(), redacts=False),
-                )
-            )
-        dispatcher = dispatchers[0]
-        dispatcher.tools = {"made": tool(work)}
+        def ask(work, *, patience_s=20.0, arguments=None, times=1):
+            dispatcher.settings = replace(dispatcher.settings, patience_s=patience_s)
+            dispatcher.tools = {"made": tool(work)}
 
-        async def run():
-            answers = [
-                await dispatcher.answer("made", arguments or {}, dispatcher.client("test")) for _ in range(times)
-            ]
-            return answers[-1]
+            async def run():
+                for _ in range(times):
+                    answer = await dispatcher.answer("made", arguments or {}, dispatcher.client("test"))
+                return answer
 
-        return anyio.run(run)
+            return anyio.run(run)
 
-    yield ask
-    commands.close()
-    store.close()
+        yield ask
 
 
 def small(answer):
@@ -279,32 +246,12 @@ def test_pictures_go_to_clients_that_show_them(tmp_path, name, setting, shown):
     async def work(call):
         return Done({"shown": call.shows_pictures})
 
-    settings = Settings(root=(tmp_path,), data_dir=tmp_path, thumbnails=setting)
-    store, commands, workers = Store(tmp_path / "data", Limits()), Commands(CommandLimits()), Workers()
-    with closing(store), closing(commands):
-        sessions, workspace = StdioSessions(store), Workspace([tmp_path])
-        dispatcher = Dispatcher(
-            {"made": tool(work)}, sessions, store, workspace, commands, Net(), workers, settings, FITTER
-        )
+    with dispatching(tmp_path, tmp_path, tool(work), thumbnails=setting) as dispatcher:
         answer = anyio.run(dispatcher.answer, "made", {}, dispatcher.client(name))
     assert json.loads(answer.text)["shown"] is shown
 
 
-def test_calls_in_flight_at_the_same_time_share_a_ceiling(ask, tmp_path):
-    store, commands = Store(tmp_path / "more", Limits()), Commands(CommandLimits())
-    settings = Settings(root=(tmp_path,), data_dir=tmp_path)
-    dispatcher = Dispatcher(
-        {},
-        StdioSessions(store),
-        store,
-        Workspace([tmp_path]),
-        commands,
-        Net(),
-        Workers(),
-        settings,
-        Fitter(Workers(), redacts=False),
-    )
-
+def test_calls_in_flight_at_the_same_time_share_a_ceiling(tmp_path):
     async def main():
         everyone = anyio.Event()
         replies = []
@@ -315,11 +262,10 @@ def test_calls_in_flight_at_the_same_time_share_a_ceiling(ask, tmp_path):
             output.write("".join(f"{call.writers} {n} {LINE}" for n in range(500)).encode())
             return Done(output=output)
 
-        dispatcher.tools = {"made": tool(work)}
-
         async def one():
             replies.append(await dispatcher.answer("made", {}, dispatcher.client("test")))
 
+        dispatcher.tools = {"made": tool(work)}
         async with anyio.create_task_group() as group:
             for _ in range(16):
                 group.start_soon(one)
@@ -327,10 +273,10 @@ def test_calls_in_flight_at_the_same_time_share_a_ceiling(ask, tmp_path):
             everyone.set()
         return replies
 
-    replies = anyio.run(main)
+    with dispatching(tmp_path, tmp_path) as dispatcher:
+        replies = anyio.run(main)
     assert sum(tokens.count(reply.text) for reply in replies) <= 8000
     assert not any(reply.is_error for reply in replies)
-    store.close()
 
 
 @pytest.mark.parametrize(
@@ -357,38 +303,24 @@ def test_what_is_heavy_to_take_apart_is_so_in_a_worker_also_as_a_part_of_a_reply
         return Done({"fetched": 2}, parts=[Done(output=heavy), Done(output=small)])
 
     async def main():
-        async with Workers() as workers:
-            fitter, asked = Fitter(workers, redacts=False), []
-            call = workers.call
+        asked, observed = [], []
+        call = dispatcher.fitter.workers.call
 
-            async def noted(function, *given, **named):
-                asked.append(function)
-                return await call(function, *given, **named)
+        async def noted(function, *given, **named):
+            asked.append(function)
+            return await call(function, *given, **named)
 
-            workers.call = noted
-            settings = Settings(root=(tmp_path,), data_dir=tmp_path)
-            dispatcher = Dispatcher(
-                {"made": tool(work)},
-                StdioSessions(store),
-                store,
-                Workspace([tmp_path], closed=[store.root]),
-                commands,
-                Net(),
-                workers,
-                settings,
-                fitter,
-            )
-            client, observed = dispatcher.client("claude-code"), []
-            dispatcher.observers.append(lambda account, _: observed.append(account.content_bytes))
-            answer = await dispatcher.answer("made", {}, client)
-            if attached:
-                artifact = json.loads(answer.text)["parts"][0]["artifact"]
-                asked.clear()
-                answer = await dispatcher.answer(ResourceView(), {"artifact": artifact}, client)
-            return answer, asked, observed
+        dispatcher.fitter.workers.call = noted
+        client = dispatcher.client("claude-code")
+        dispatcher.observers.append(lambda account, _: observed.append(account.content_bytes))
+        answer = await dispatcher.answer("made", {}, client)
+        if attached:
+            artifact = json.loads(answer.text)["parts"][0]["artifact"]
+            asked.clear()
+            answer = await dispatcher.answer(ResourceView(), {"artifact": artifact}, client)
+        return answer, asked, observed
 
-    store, commands = Store(tmp_path / "data", Limits()), Commands()
-    with closing(store), closing(commands):
+    with dispatching(tmp_path, tmp_path, tool(work)) as dispatcher:
         answer, asked, observed = anyio.run(main)
     told = json.loads(answer.text)
     shown = told if attached else told["parts"][0]

@@ -28,11 +28,6 @@ SECRET = b"ghp_" + b"aB3" * 12
 
 
 @pytest.fixture
-def anyio_backend():
-    return "asyncio"
-
-
-@pytest.fixture
 async def workers(anyio_backend):
     async with Workers(1) as started:
         yield started

@@ -7,21 +7,13 @@ from pathlib import Path
 
 import anyio
 import pytest
-from bursar.artifacts import Limits, Store
 from bursar.budget.page import Page, Piece
 from bursar.errors import BursarError
-from bursar.guard.command import Limits as CommandLimits
-from bursar.guard.commands import Commands
-from bursar.guard.net import Net
-from bursar.guard.paths import Workspace
-from bursar.guard.workers import Workers
 from bursar.server import log
 from bursar.server.config import Settings
-from bursar.server.dispatch import Dispatcher
-from bursar.server.fitter import Fitter
-from bursar.server.session_resolver import StdioSessions
 from bursar.tools import tools
 from bursar.tools.base import Done, Reading, Tool, ToolArgs
+from harness import dispatching
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -69,25 +61,9 @@ def house(tmp_path_factory):
     base = tmp_path_factory.mktemp("spoofing")
     folder = base / "workspace"
     folder.mkdir()
-    store, commands = Store(base / "data", Limits()), Commands(CommandLimits())
     made = Made()
-    yield (
-        Dispatcher(
-            {"made": made} | {tool.name: tool for tool in tools(Settings.copy_bytes)},
-            StdioSessions(store),
-            store,
-            Workspace([folder], closed=[store.root]),
-            commands,
-            Net(),
-            Workers(),
-            Settings(root=(folder,), data_dir=base),
-            Fitter(Workers(), redacts=False),
-        ),
-        made,
-        folder,
-    )
-    commands.close()
-    store.close()
+    with dispatching(folder, base, made, *tools(Settings.copy_bytes)) as dispatcher:
+        yield dispatcher, made, folder
 
 
 def ask(house, tool="made", **arguments):

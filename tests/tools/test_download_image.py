@@ -20,8 +20,8 @@ from bursar.budget.reply import dumps, facts
 from bursar.content.picture_kinds import sniff
 from bursar.guard.net import Limits
 from bursar.guard.workers import Workers
-from bursar.tools.base import Call
 from bursar.tools.download_image import DownloadImage, DownloadImageArgs
+from harness import call_of
 from hypothesis import given
 from hypothesis import strategies as st
 from loopback import Asked, net_for, page, redirect, site, then_close, without_end
@@ -30,17 +30,6 @@ from PIL import Image, PngImagePlugin
 pytestmark = pytest.mark.anyio
 
 IMAGE_SUFFIXES = {".png", ".jpg", ".gif", ".webp", ".avif", ".bmp", ".tiff", ".ico", ".jp2", ".heic", ".svg"}
-
-
-@pytest.fixture(scope="module")
-def anyio_backend():
-    return "asyncio"
-
-
-@pytest.fixture(scope="module")
-async def workers(anyio_backend):
-    async with Workers(1) as started:
-        yield started
 
 
 @pytest.fixture
@@ -105,29 +94,12 @@ SVG = b'<?xml version="1.0"?><!-- a --><svg xmlns="http://www.w3.org/2000/svg" v
 HEIC = b"\x00\x00\x00\x18ftypheic\x00\x00\x00\x00mif1heic" + bytes(2000)
 
 
-async def unheard(done, total=None, message=""):
-    """Takes reports of progress."""
-
-
 async def download(session, workers, there, path="/picture.png", **options):
     net = net_for(there, limits=options.pop("limits", Limits(connect_s=1, between_s=2, total_s=5)))
-    patience_s = options.pop("patience_s", 60)
-    shows_pictures = options.pop("shows_pictures", True)
+    given = {name: options.pop(name) for name in ("patience_s", "shows_pictures") if name in options}
     arguments = DownloadImageArgs(url=there.url(path), **options)
     tool = DownloadImage()
-    call = Call(
-        tool=tool.name,
-        did=tool.did(arguments),
-        session=session,
-        workspace=None,
-        commands=None,
-        progress=unheard,
-        patience_s=patience_s,
-        net=net,
-        workers=workers,
-        shows_pictures=shows_pictures,
-    )
-    done = await tool.run(arguments, call)
+    done = await tool.run(arguments, call_of(tool, arguments, session, net=net, workers=workers, **given))
     told = SimpleNamespace(**done.facts, all=dict(done.facts), done=done)
     check(told, session)
     return told

@@ -27,16 +27,12 @@ from bursar.guard.commands import Commands
 from bursar.guard.paths import Workspace
 from bursar.tools.base import Call, Done, Reading
 from bursar.tools.terminal import ARGUMENT_BYTES, Terminal
+from harness import call_of
 
 pytestmark = [
     pytest.mark.anyio,
     pytest.mark.skipif(sys.platform == "win32", reason="these commands are for bash"),
 ]
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
 
 
 @pytest.fixture
@@ -62,17 +58,9 @@ class Bench:
 
     async def __call__(self, command: str = "", patience_s: float = 60, **given) -> Done | Reading:
         args = self.terminal.Args.model_validate({"command": command, **given})
-        call = Call(
-            tool="terminal",
-            did=self.terminal.did(args),
-            session=self.session,
-            workspace=Workspace([self.root], closed=[self.root / "closed"]),
-            commands=self.commands,
-            net=None,
-            workers=None,
-            progress=self.progress,
-            patience_s=patience_s,
-        )
+        given = {"commands": self.commands, "progress": self.progress, "patience_s": patience_s}
+        workspace = Workspace([self.root], closed=[self.root / "closed"])
+        call = call_of(self.terminal, args, self.session, workspace=workspace, **given)
         self.calls.append(call)
         try:
             return await self.terminal.run(args, call)

@@ -24,16 +24,13 @@ from bursar.guard.commands import Commands
 from bursar.guard.paths import Workspace
 from bursar.guard.sandbox.policy import Policy
 from bursar.guard.sandbox.sandbox import Sandbox
-from bursar.tools.base import Call, Done
+from bursar.tools.base import Done
 from bursar.tools.terminal import Terminal
+from harness import call_of
 from means import kept_in_by
 from needs import PACKAGES
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="these walls are made of what Linux has")
-
-
-async def _untold(done: float, total: float | None = None, message: str = "") -> None:
-    """Report progress to nobody."""
 
 
 class Bench:
@@ -60,7 +57,7 @@ class Bench:
         terminal = Terminal()
         args = terminal.Args.model_validate({"command": command})
         workspace = Workspace([self.root], closed=[self.store.root])
-        call = Call("terminal", terminal.did(args), session, workspace, commands, None, None, _untold, 60)
+        call = call_of(terminal, args, session, workspace=workspace, commands=commands)
         try:
             done = await terminal.run(args, call)
         finally:

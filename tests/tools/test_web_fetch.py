@@ -15,10 +15,10 @@ from bursar.artifacts import Artifact, Limits, Store
 from bursar.budget.cut import Allowance
 from bursar.errors import BursarError
 from bursar.guard.net import Limits as FetchLimits
-from bursar.guard.workers import Workers
-from bursar.tools.base import Call, Done
+from bursar.tools.base import Done
 from bursar.tools.download_image import DownloadImage, DownloadImageArgs
 from bursar.tools.web_fetch import WebFetch, WebFetchArgs
+from harness import call_of
 from loopback import net_for, page, redirect, site, then_close, without_end
 from pydantic import ValidationError
 
@@ -90,17 +90,6 @@ ANSWERS = {
 }  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def anyio_backend():
-    return "asyncio"
-
-
-@pytest.fixture(scope="module")
-async def workers(anyio_backend):
-    async with Workers(1) as started:
-        yield started
-
-
 class Fetch:
     def __init__(self, session, workers, there) -> None:
         self.session, self.workers, self.there = session, workers, there
@@ -113,24 +102,12 @@ class Fetch:
         return await self.using(WebFetch(), WebFetchArgs(url=where, **options))
 
     async def using(self, tool, args) -> Done:
-
         async def progress(done, total=None, message="") -> None:
             self.reported.append((done, total, message))
 
-        return await tool.run(
-            args,
-            Call(
-                tool=tool.name,
-                did=tool.did(args),
-                session=self.session,
-                workspace=None,
-                commands=None,
-                progress=progress,
-                patience_s=self.patience_s,
-                net=net_for(self.there, limits=self.limits),
-                workers=self.workers,
-            ),
-        )
+        net = net_for(self.there, limits=self.limits)
+        given = {"progress": progress, "patience_s": self.patience_s, "net": net, "workers": self.workers}
+        return await tool.run(args, call_of(tool, args, self.session, **given))
 
 
 @pytest.fixture

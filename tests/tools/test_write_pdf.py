@@ -11,25 +11,13 @@ from bursar.budget import tokens
 from bursar.budget.reply import dumps
 from bursar.errors import BursarError
 from bursar.guard.paths import Workspace
-from bursar.guard.workers import Workers
 from bursar.server.schema import described
-from bursar.tools.base import Call
 from bursar.tools.write_pdf import WritePdf, WritePdfArgs
+from harness import call_of
 from loopback import net_for, page, site
 from PIL import Image
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture(scope="module")
-def anyio_backend():
-    return "asyncio"
-
-
-@pytest.fixture(scope="module")
-async def workers(anyio_backend):
-    async with Workers(1) as started:
-        yield started
 
 
 class Desk:
@@ -46,17 +34,8 @@ class Desk:
     async def write(self, net=None, patience_s=30, **arguments):
         tool, args = WritePdf(), WritePdfArgs(**arguments)
         workspace = Workspace([self.root], closed=[self.store.root]).opening(self.session.directory)
-        call = Call(
-            tool=tool.name,
-            did=tool.did(args),
-            session=self.session,
-            workspace=workspace,
-            commands=None,
-            progress=self.progress,
-            patience_s=patience_s,
-            net=net,
-            workers=self.workers,
-        )
+        given = {"workspace": workspace, "net": net, "workers": self.workers}
+        call = call_of(tool, args, self.session, progress=self.progress, patience_s=patience_s, **given)
         done = await tool.run(args, call)
         assert not [path.name for path in self.session.directory.iterdir() if "tmp" in path.suffix]
         return dict(done.facts)

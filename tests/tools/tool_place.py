@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import anyio
 from bursar.artifacts import Artifact, Limits, Session, Store, Writer
 from bursar.guard.paths import Workspace
-from bursar.tools.base import Call, Done, Outcome, Tool
+from bursar.tools.base import Done, Outcome, Tool
+from harness import call_of
 
 
 @dataclass
@@ -44,10 +45,8 @@ class Place:
     async def calling(self, tool: Tool[Any], session: Session, arguments: dict[str, object]) -> Outcome:
         args = tool.Args(**arguments)
         workspace = Workspace([self.root], closed=[self.store.root]).opening(session.directory)
-        unused = cast("Any", None)  # the tools tested with this start no commands, fetch nothing and need no worker
-        call = Call(
-            tool.name, tool.did(args), session, workspace, unused, unused, unused, self._report, self.patience_s
-        )
+        given = {"workspace": workspace, "progress": self._report, "patience_s": self.patience_s}
+        call = call_of(tool, args, session, **given)
         return await tool.run(args, call)
 
     async def _report(self, done: float, total: float | None = None, message: str = "") -> None:
