@@ -302,8 +302,9 @@ def test_what_is_heavy_to_take_apart_is_so_in_a_worker_also_as_a_part_of_a_reply
         small.write(b"one\n")
         return Done({"fetched": 2}, parts=[Done(output=heavy), Done(output=small)])
 
+    asked, observed = [], []
+
     async def main():
-        asked, observed = [], []
         call = dispatcher.fitter.workers.call
 
         async def noted(function, *given, **named):
@@ -312,16 +313,18 @@ def test_what_is_heavy_to_take_apart_is_so_in_a_worker_also_as_a_part_of_a_reply
 
         dispatcher.fitter.workers.call = noted
         client = dispatcher.client("claude-code")
-        dispatcher.observers.append(lambda account, _: observed.append(account.content_bytes))
         answer = await dispatcher.answer("made", {}, client)
         if attached:
             artifact = json.loads(answer.text)["parts"][0]["artifact"]
             asked.clear()
             answer = await dispatcher.answer(ResourceView(), {"artifact": artifact}, client)
-        return answer, asked, observed
+        return answer
 
-    with dispatching(tmp_path, tmp_path, tool(work)) as dispatcher:
-        answer, asked, observed = anyio.run(main)
+    def observe(account, took_s):
+        observed.append(account.content_bytes)
+
+    with dispatching(tmp_path, tmp_path, tool(work), observers=[observe]) as dispatcher:
+        answer = anyio.run(main)
     told = json.loads(answer.text)
     shown = told if attached else told["parts"][0]
     assert asked == ["bursar.content.fitting:run"]

@@ -28,7 +28,7 @@ def call_of(tool, args, session, **given):
 
 
 @contextmanager
-def dispatching(root, data_dir, *tools, **settings):
+def dispatching(root, data_dir, *tools, observers=(), **settings):
     """Yield a choke point with a store of its own that offers these tools."""
     with (
         closing(Store(data_dir / "bursar", Limits())) as store,
@@ -46,4 +46,5 @@ def dispatching(root, data_dir, *tools, **settings):
             workers=workers,
             settings=Settings(root=(root,), data_dir=data_dir, **settings),
             fitter=fitter,
+            observers=observers,
         )
