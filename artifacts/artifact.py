@@ -5,14 +5,13 @@ import stat
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from ..budget.content import Content
 from . import errors
-from .folder import ABSENT, read_at
+from .contents import Contents
+from .folder import read_at
 from .index import LineIndex, Progress
-from .limits import Redaction
 from .records import Fact, Record, Source, State
 from .reference import Reference
 
@@ -23,46 +22,6 @@ Opener = Callable[[str], int]
 """Opens a local file for reading by the rules for files, and returns a descriptor that the caller closes."""
 
 
-class Home(Protocol):
-    """What an artifact needs of its session."""
-
-    handle: str
-
-    @property
-    def redaction(self) -> Redaction:
-        """Whether credentials are blanked in what is read."""
-        ...
-
-    @property
-    def directory(self) -> Path:
-        """Where its files lie."""
-        ...
-
-    def open_content(self, name: str) -> int:
-        """Open a content file."""
-        ...
-
-    def check_content(self, record: Record, descriptor: int) -> bool:
-        """Tell whether an open content is what was recorded."""
-        ...
-
-    def ask_to_stop(self, artifact: str) -> None:
-        """Ask whoever writes a live artifact to stop."""
-        ...
-
-    def is_asked_to_stop(self, artifact: str) -> bool:
-        """Tell once whether somebody has asked for that."""
-        ...
-
-    def index_of(self, artifact: "Artifact") -> LineIndex:
-        """Return the line index of an artifact, as far as it is known."""
-        ...
-
-    def keep_index(self, artifact: "Artifact", index: LineIndex) -> None:
-        """Keep an index that was completed."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class Artifact:
     """One stored output, or a reference to a large local file, as it was when this view was taken.
@@ -71,7 +30,7 @@ class Artifact:
     """
 
     record: Record
-    _home: Home = field(repr=False)
+    _contents: Contents = field(repr=False)
     _opener: Opener | None = field(default=None, repr=False)
 
     @property
@@ -95,7 +54,7 @@ class Artifact:
         source = self.record.source
         if self.is_reference and source is not None:
             return source.path
-        return os.path.join(self._home.directory, self.record.content)  # noqa: PTH118 - asked at each call
+        return os.path.join(self._contents.folder.path, self.record.content)  # noqa: PTH118 - asked at each call
 
     @property
     def size(self) -> int:
@@ -141,7 +100,7 @@ class Artifact:
     def notable(self) -> "Notables | None":
         """Lines that stand out; None if nobody looked. Complete only if `watched_bytes` is the size."""
         kept = self.record.notable
-        if kept is None or self._home.redaction == "off":
+        if kept is None or self._contents.redaction == "off":
             return kept
         from .redaction import notables
 
@@ -164,7 +123,7 @@ class Artifact:
 
     @property
     def _reference(self) -> Reference:
-        return Reference(self._home.handle, self.record.id)
+        return Reference(self._contents.handle, self.record.id)
 
     def read(self, offset: int, length: int) -> bytes:
         """Return up to `length` bytes from `offset`; fewer only at the end.
@@ -183,9 +142,11 @@ class Artifact:
             BursarError: damaged, source_changed, read_failed or unknown_artifact; from the opener whatever it refuses
                 with.
         """
-        descriptor = self._open_source() if self.is_reference else self._open_content()
+        descriptor = self._open_source() if self.is_reference else self._contents.open(self.record)
         try:
-            yield Opened(self.size, descriptor, may_grow=self.state == "live", redacts=self._home.redaction != "off")
+            yield Opened(
+                self.size, descriptor, may_grow=self.state == "live", redacts=self._contents.redaction != "off"
+            )
         finally:
             os.close(descriptor)
 
@@ -195,19 +156,19 @@ class Artifact:
         Raises:
             BursarError: disk_full or store_failed.
         """
-        self._home.ask_to_stop(self.id)
+        self._contents.ask_to_stop(self.id)
 
     def is_asked_to_stop(self) -> bool:
         """Tell whether another process has asked for that since; tells it once. Looks at the disk."""
-        return self._home.is_asked_to_stop(self.id)
+        return self._contents.is_asked_to_stop(self.id)
 
     def index(self) -> LineIndex:
         """Return the line index as far as it is known; using it may extend it."""
-        return self._home.index_of(self)
+        return self._contents.index_of(self.record)
 
     def keep_index(self, index: LineIndex) -> None:
         """Keep an index for the next readers, if it was completed."""
-        self._home.keep_index(self, index)
+        self._contents.keep_index(self.record, index)
 
     def count_lines(self, progress: Progress | None = None) -> int:
         """Count the lines if nobody did; reads all of a content that was never indexed, so call it in a thread."""
@@ -218,23 +179,6 @@ class Artifact:
             total = index.lines(content, progress)
         self.keep_index(index)
         return total
-
-    def _open_content(self) -> int:
-        try:
-            descriptor = self._home.open_content(self.record.content)
-        except OSError as error:
-            if error.errno in ABSENT:
-                raise errors.unknown_artifact() from error
-            raise errors.unreadable(self.id, error) from error
-        try:
-            if not self._home.check_content(self.record, descriptor):
-                raise errors.damaged(self.ref)
-        except BaseException as error:
-            os.close(descriptor)
-            if isinstance(error, OSError):
-                raise errors.unreadable(self.id, error) from error
-            raise
-        return descriptor
 
     def _open_source(self) -> int:
         source = self.record.source

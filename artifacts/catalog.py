@@ -9,7 +9,7 @@ import errno
 import os
 import stat
 import threading
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 
@@ -132,16 +132,8 @@ class Catalog:
         names = [entry.name[:-5] for entry in self.folder.entries() if entry.name.endswith(".json") and _is_used(entry)]
         return sorted((name for name in names if records.ID.fullmatch(name)), key=records.number)
 
-    def stored_bytes(self, but: Collection[str]) -> int:
-        """Add up the sizes of all files but those of some names."""
-        total = 0
-        for entry in self.folder.entries():
-            with suppress(OSError):
-                total += entry.stat(follow_symlinks=False).st_size if entry.name not in but else 0
-        return total
-
     def survey(self) -> None:
-        """Previewer at what earlier processes stored, so that nothing after takes time that grows with it."""
+        """Look at what earlier processes stored, so that nothing after takes time that grows with it."""
         self._look()
         with self._lock, suppress(OSError):
             if self._last < 0:

@@ -16,8 +16,8 @@ from .filesystem import is_local
 from .folder import ABSENT, TEMPORARY, Folder
 from .limits import Limits
 from .ownership import OWNER
-from .session import DIRECTORY, LOCK
-from .usage import Usage
+from .session import DIRECTORY
+from .usage import LOCK, Usage
 
 _GONE, _SWEPT = ".gone-", ".swept"
 
@@ -155,12 +155,8 @@ def _sessions(root: Folder) -> list[_Found]:
 
 
 def _look_at(folder: Folder, name: str) -> _Found:
-    size, is_empty = 0, True
-    for file in folder.entries():
-        is_empty = is_empty and file.name in {OWNER, LOCK}
-        with suppress(FileNotFoundError):  # a session in use: files come and go
-            size += file.stat(follow_symlinks=False).st_size
-    return _Found(name, _owner_of(folder), size, is_empty, _used(folder))
+    is_empty = {file.name for file in folder.entries()} <= {OWNER, LOCK}
+    return _Found(name, _owner_of(folder), folder.size(), is_empty, _used(folder))
 
 
 def _used(folder: Folder) -> Usage:

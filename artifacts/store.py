@@ -17,7 +17,8 @@ from .folder import ABSENT, TEMPORARY, Folder, write
 from .limits import Limits
 from .ownership import OWNER
 from .reference import HANDLE, HANDLE_CHARACTERS, HANDLE_PREFIX
-from .session import DIRECTORY, LOCK, Session, take_lock
+from .session import DIRECTORY, Session
+from .usage import LOCK, InUse
 
 if TYPE_CHECKING:
     from .retention import Swept
@@ -53,10 +54,10 @@ class Store:
             while True:
                 handle = HANDLE_PREFIX + "".join(secrets.choice(_ALPHABET) for _ in range(HANDLE_CHARACTERS))
                 try:
-                    folder, lock = self._make(handle, owner)
+                    folder, in_use = self._make(handle, owner)
                 except (FileExistsError, BlockingIOError):  # a sweep may look at it before it is locked
                     continue
-                session = Session(handle, owner, folder, lock, self.limits, self)
+                session = Session(handle, owner, folder, in_use, self.limits, self.attach)
                 session.survey()
                 return session
         except OSError as error:
@@ -73,10 +74,10 @@ class Store:
             raise errors.unknown_session()
         try:
             folder = self._folder().child(_directory(handle))
-            lock = take_lock(folder, os.O_RDWR | os.O_CREAT)  # somebody may have deleted it
+            in_use = InUse(folder)
         except OSError as error:
             raise _not_attached(error) from error
-        session = Session(handle, owner, folder, lock, self.limits, self)
+        session = Session(handle, owner, folder, in_use, self.limits, self.attach)
         try:
             # Read after locking: a session that was being swept has lost this file by now.
             if not ownership.read(folder).is_for(handle, owner):
@@ -194,8 +195,8 @@ class Store:
             self._opened.close()
             self._opened = None
 
-    def _make(self, handle: str, owner: str) -> tuple[Folder, int]:
-        """Make the directory of a session; return it with its lock.
+    def _make(self, handle: str, owner: str) -> tuple[Folder, InUse]:
+        """Make the directory of a session; return it locked.
 
         Raises:
             FileExistsError: there is such a directory.
@@ -204,7 +205,7 @@ class Store:
         root, name = self._folder(), _directory(handle)
         folder = root.child(name, create=True)
         try:
-            lock = take_lock(folder, os.O_RDWR | os.O_CREAT)
+            in_use = InUse(folder)
             usage.renew(folder, LOCK, self.limits)
             ownership.write(folder, handle, owner, fsync=self.limits.fsync)
             if self.limits.fsync:
@@ -215,7 +216,7 @@ class Store:
                 folder.remove(LOCK)
                 root.remove_folder(name)
             raise
-        return folder, lock
+        return folder, in_use
 
     def _folder(self) -> Folder:
         if self._opened is None or self._opened.is_gone():

@@ -4,15 +4,76 @@ The first of them alone promises nothing. Only what is written there counts. A c
 file may still set its times.
 """
 
+import errno
 import os
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
+from . import locks
 from .folder import Folder
 from .limits import Limits
 
 _IDLE_MAX_S = 1e13
 _TOTAL_MAX_BYTES = 10**18
+
+
+LOCK = "lock"
+"""Whoever uses a session holds this file of it locked."""
+
+
+class InUse:
+    """Keeps a session from being swept as long as this object is there.
+
+    Raises:
+        BlockingIOError: somebody holds the lock alone.
+        OSError: it cannot be opened.
+    """
+
+    def __init__(self, folder: Folder) -> None:
+        self._folder = folder
+        self._locks = [_locked(folder)]
+        self._close: Callable[[int], None] = os.close  # the module may be gone when the interpreter ends
+
+    def renew(self, limits: Limits) -> None:
+        """Say on disk that it is used now, and lock it anew if its lock was deleted: who sweeps asks for the new one.
+
+        Raises:
+            OSError: it cannot be opened or written.
+        """
+        lock = _locked(self._folder)
+        if self._locks and not os.path.samestat(os.fstat(lock), os.fstat(self._locks[-1])):
+            self._locks.append(lock)
+        else:
+            os.close(lock)
+        renew(self._folder, LOCK, limits)
+
+    def close(self) -> None:
+        """Let go of it; does nothing the second time."""
+        while self._locks:
+            self._close(self._locks.pop())
+
+    def __del__(self) -> None:
+        if getattr(self, "_locks", None):
+            self.close()
+
+
+def _locked(folder: Folder) -> int:
+    try:
+        descriptor = folder.open(LOCK, os.O_RDWR | os.O_CREAT)  # somebody may have deleted it
+    except OSError as error:
+        if error.errno != errno.EROFS:
+            raise
+        try:
+            descriptor = folder.open(LOCK)  # what was stored can still be read
+        except FileNotFoundError:
+            raise error from None
+    try:
+        locks.share(descriptor)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,14 +12,16 @@ from typing import TYPE_CHECKING, Self
 from ..errors import BursarError
 from . import errors, locks, redaction
 from .artifact import Artifact
+from .catalog import Catalog
+from .contents import Contents
 from .folder import APPEND, read_at, write
 from .index import BLOCK
 from .records import Fact, Record, Source, State
+from .room import Growing, Room
 from .scan import Scan, scan_of
 
 if TYPE_CHECKING:
     from .follow import Follower
-    from .session import Growing, Session
 
 _IN_PLACE_BYTES = 4 * BLOCK
 """Up to this size a commit is done on the event loop; larger contents may need a look at their end."""
@@ -41,9 +43,11 @@ class Writer:
             being written into it; looked at with every MiB, so some more may have been written until then.
     """
 
-    def __init__(self, session: "Session", *, tool: str, did: str, label: str) -> None:
-        self._session = session
-        self._folder = session.catalog.folder
+    def __init__(self, catalog: Catalog, contents: Contents, room: Room, *, tool: str, did: str, label: str) -> None:
+        self._catalog = catalog
+        self._contents = contents
+        self._room = room
+        self._folder = catalog.folder
         self._label = label
         self._tool = tool
         self._did = did
@@ -66,7 +70,7 @@ class Writer:
         except OSError as error:
             raise errors.from_os(error, self._what) from error
         self._descriptor: int | None = nameless
-        session.growing[self._growing] = self._temporary
+        room.growing[self._growing] = self._temporary
 
     @property
     def size(self) -> int:
@@ -89,7 +93,7 @@ class Writer:
     def artifact(self) -> Artifact | None:
         """The artifact, once it exists: committed, or live as it is now."""
         if self._artifact is None and self._live is not None:
-            return self._session.view(replace(self._live, size=self.size))
+            return Artifact(replace(self._live, size=self.size), self._contents)
         return self._artifact
 
     @property
@@ -100,7 +104,7 @@ class Writer:
     @property
     def room(self) -> int:
         """How many bytes the session may still grow, with all that is being written into it now."""
-        return self._session.room()
+        return self._room.left()
 
     def write(self, data: bytes) -> None:
         """Append; takes about as long as the disk's cache does.
@@ -109,9 +113,9 @@ class Writer:
             BursarError: disk_full or quota; what was written before can still be committed.
         """
         descriptor = self._opened()
-        if data and len(data) > self._session.room() and len(data) > self._session.room(anew=True):
+        if data and len(data) > self._room.left() and len(data) > self._room.left(anew=True):
             self._failed = True
-            raise errors.quota(self._session.limit_bytes)
+            raise errors.quota(self._room.limit_bytes)
         try:
             write(descriptor, data)
         except OSError as error:
@@ -136,21 +140,21 @@ class Writer:
         descriptor = self._opened()
         if self._shared is not None:
             return self._shared
-        if self._session.room() <= 0 and self._session.room(anew=True) <= 0:
-            raise errors.quota(self._session.limit_bytes)
+        if self._room.left() <= 0 and self._room.left(anew=True) <= 0:
+            raise errors.quota(self._room.limit_bytes)
         from .follow import Follower
 
         locks.claim(descriptor)
         try:
-            self._live = self._session.catalog.add(
+            self._live = self._catalog.add(
                 self._label, self._name, lambda artifact, content: self._record(artifact, content, "live")
             )
             self._shared = self._folder.open(self._live.content, os.O_WRONLY | APPEND)
         except OSError as error:
             raise errors.from_os(error, self._what) from error
-        self._session.growing.pop(self._growing, None)
+        self._room.growing.pop(self._growing, None)
         self._follower = self._growing = Follower(self._opened(), self._look_at_room)
-        self._session.growing[self._growing] = self._live.content
+        self._room.growing[self._growing] = self._live.content
         self._follower.start()
         return self._shared
 
@@ -175,7 +179,7 @@ class Writer:
         if self._artifact is not None:
             return self._artifact
         self._opened()
-        if self._session.is_gone:
+        if self._folder.is_gone():
             self.discard()
             raise errors.unknown_session()
         state = state or ("partial" if self._failed else "whole")
@@ -191,10 +195,10 @@ class Writer:
         finally:
             index = self._scan.index()
             self._close()
-        self._artifact = self._session.view(record)
+        self._artifact = Artifact(record, self._contents)
         if record.size > BLOCK:
-            self._session.keep_index(self._artifact, index)
-        self._session.spend(record.size)
+            self._contents.keep_index(record, index)
+        self._room.spend(record.size)
         return self._artifact
 
     async def finish(
@@ -222,7 +226,7 @@ class Writer:
             self._failed = True
         finally:
             if self._live is not None:
-                self._session.catalog.delete(self._live)
+                self._catalog.delete(self._live)
             self._close()
 
     def __enter__(self) -> Self:
@@ -258,11 +262,11 @@ class Writer:
             self._follower = None
         elif not self._is_scanned:
             self._scan = scan_of(descriptor)
-        if self._session.redaction == "stored":
+        if self._contents.redaction == "stored":
             facts = redaction.facts(facts)
             if redaction.in_place(descriptor, self._scan.size):
                 self._scan = scan_of(descriptor)
-        if self._session.catalog.fsync:
+        if self._catalog.fsync:
             os.fsync(descriptor)
         if state == "whole" and os.fstat(descriptor).st_size != self._scan.size:
             state = "partial"  # somebody else writes into it, or has shortened it
@@ -282,16 +286,16 @@ class Writer:
             )
 
         if self._live is None:
-            return self._session.catalog.add(self._label, self._name, record)
-        return self._session.catalog.replace(record(self._live.id, self._live.content))
+            return self._catalog.add(self._label, self._name, record)
+        return self._catalog.replace(record(self._live.id, self._live.content))
 
     def _look_at_room(self) -> None:
         """Have the process ended if the session is full; what other processes stored is counted again now and then."""
         size = self.size
-        is_due = size - self._counted_at >= self._session.limit_bytes // _COUNTS
+        is_due = size - self._counted_at >= self._room.limit_bytes // _COUNTS
         self._counted_at = size if is_due else self._counted_at
         with suppress(BursarError):  # it cannot be counted just now
-            if self._session.room(anew=is_due) < 0 and self._session.room(anew=True) < 0:
+            if self._room.left(anew=is_due) < 0 and self._room.left(anew=True) < 0:
                 tell, self.when_full = self.when_full, None
                 if tell is not None:
                     tell()
@@ -323,7 +327,7 @@ class Writer:
         return True
 
     def _close(self) -> None:
-        self._session.growing.pop(self._growing, None)
+        self._room.growing.pop(self._growing, None)
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
             if self._live is not None:

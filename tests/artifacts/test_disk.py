@@ -126,7 +126,7 @@ def test_what_a_process_writes_counts_for_the_others_while_it_grows(tmp_path):
         other.write(b"y" * 500_000)
     other.discard()
     live.commit()
-    assert abs(session.room() - session.room(anew=True)) < 1000
+    assert abs(session.room.left() - session.room.left(anew=True)) < 1000
 
 
 def test_a_session_that_a_process_has_filled_tells_whoever_started_it(tmp_path):
@@ -146,7 +146,7 @@ def test_what_other_processes_stored_counts_before_a_session_is_called_full_or_n
     limits = Limits(session_bytes=100_000)
     session = Store(tmp_path, limits).create("me")
     other = Store(tmp_path, limits).attach(session.handle, "me")
-    assert session.room() > 90_000
+    assert session.room.left() > 90_000
     keep(other, b"x" * 80_000)
     live = session.writer(tool="t", did="d")
     live.when_full = lambda: told.append(True)

@@ -30,16 +30,16 @@ def test_after_a_survey_nothing_lists_the_directory_again(tmp_path, monkeypatch)
     artifact = stored(session, b"one more")
     assert artifact.id == "a21"
     assert session.same_as(artifact.sha256, artifact.size) is not None
-    assert session.room() > 0
+    assert session.room.left() > 0
 
 
 def test_what_other_processes_store_is_counted_after_a_while(tmp_path, monkeypatch):
     store = Store(tmp_path / "store", Limits())
     session = store.create("local:0")
-    before = session.room()
+    before = session.room.left()
     stored(store.attach(session.handle, "local:0"), bytes(100_000))
     later = time.monotonic() + 61
     monkeypatch.setattr("bursar.artifacts.session.time.monotonic", lambda: later)
     assert not session.is_surveyed
     session.survey()
-    assert before - session.room() >= 100_000
+    assert before - session.room.left() >= 100_000

@@ -431,7 +431,7 @@ async def test_a_command_prints_no_more_than_its_session_may_hold(bench: Bench, 
     assert "--session-quota-bytes" in done.facts["fix"]
     assert sum(artifact.size for artifact in bench.session.artifacts()) < 100_000
     with bench.session.writer(tool="t", did="d") as writer:
-        writer.write(b"x" * bench.session.room(anew=True))
+        writer.write(b"x" * bench.session.room.left(anew=True))
     with pytest.raises(BursarError) as refused:
         await bench("touch was-here")
     assert refused.value.code == "quota"
