@@ -6,10 +6,13 @@ python3 tests/support/needs.py      prints the Debian packages of the programs t
 import os
 import shutil
 import subprocess
+import sys
 from functools import cache
 from importlib.util import find_spec
+from pathlib import Path
 
 PACKAGES = {
+    "DejaVu Sans": "fonts-dejavu-core",
     "bindfs": "bindfs",
     "bwrap": "bubblewrap",
     "ensurepip": "python3-venv",
@@ -22,7 +25,7 @@ PACKAGES = {
     "ps": "procps",
     "strace": "strace",
 }
-"""The Debian package of each program, or module of Python's, that a test may need."""
+"""The Debian package of each program, font or module of Python's that a test may need."""
 
 
 def _is_root() -> bool:
@@ -35,6 +38,7 @@ _TRIALS = {
     "bwrap": ["bwrap", "--unshare-all", "--ro-bind", "/", "/", "true"],
     "bindfs": ["sh", "-c", _FUSE],
     "strace": ["sh", "-c", "sleep 0.2 & strace -qq -o /dev/null -p $! || exit 1; exit 0"],
+    "IPv6": [sys.executable, "-c", "import socket; socket.socket(socket.AF_INET6).bind(('::1', 0))"],
     "mounts": ["unshare", "--mount", "mount", "-t", "tmpfs", "none", "/tmp"],
     "namespaces": ["unshare", *([] if _is_root() else ["--map-root-user"]), *_VIEW],
     "user namespaces": ["unshare", "--user", "--map-user=1000", "true"],
@@ -45,7 +49,9 @@ NEEDS = sorted({"root", *PACKAGES, *_TRIALS})
 
 
 def _is_here(program: str) -> bool:
-    return bool(shutil.which(program) or (program == "ensurepip" and find_spec(program)))
+    if program == "DejaVu Sans":
+        return any(Path("/usr/share/fonts").rglob("DejaVuSans.ttf"))
+    return bool(find_spec(program) if program == "ensurepip" else shutil.which(program))
 
 
 @cache

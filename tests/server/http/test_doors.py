@@ -257,16 +257,9 @@ def test_where_it_listens_for_all_addresses_it_says_which_names_it_answers_to(ro
     assert "commands are not sandboxed" in said
 
 
+@pytest.mark.needs("IPv6")
 class TestEveryAddressOfLocalhost:
     """A client that calls `localhost` tries one address after the other, and gives its token to whoever answers."""
-
-    @pytest.fixture(autouse=True)
-    def two_families(self):
-        try:
-            with socket.socket(socket.AF_INET6) as trial:
-                trial.bind(("::1", 0))
-        except OSError:
-            pytest.skip("this machine has no ::1 that anybody could listen on")
 
     @pytest.mark.parametrize("address", ["127.0.0.1:0", "[::1]:0", "localhost:0", "0.0.0.0:0", "[::]:0"])
     def test_nobody_else_can_listen_on_any_of_them(self, address):

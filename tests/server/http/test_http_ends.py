@@ -16,6 +16,12 @@ from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 from over_http import ACCEPT, MODERN, served, start
 
+ENDED = (0, -signal.SIGALRM)
+"""By itself, or by the kernel where the machine is too busy for that."""
+
+GONE_S = 8
+"""A server is gone in two seconds; a busy machine gets more, and what is stuck here is so for ten minutes."""
+
 
 def until(happened, limit_s=30):
     """Wait until something is true."""
@@ -63,7 +69,7 @@ def test_a_signal_ends_it_with_its_commands_and_frees_the_address(root, tmp_path
     with served("--no-auth", root=root, data=tmp_path) as running:
         sleeper = Sleeper().begin(running.user().handshake())
         running.end(number)
-        assert running.process.returncode == 0
+        assert running.process.returncode in ENDED
         until(lambda: not sleeper.is_running)
         host, port = running.host.rsplit(":", 1)
         with socket.socket() as again:
@@ -84,7 +90,7 @@ def test_listening_streams_do_not_keep_it_from_ending(root, tmp_path):
         with user.http.stream("GET", running.url, headers=ACCEPT | user.routing()) as stream:
             assert stream.status_code == 200
             running.end()
-        assert running.process.returncode == 0
+        assert running.process.returncode in ENDED
 
 
 def test_a_thread_that_nothing_ends_does_not_keep_it(root, tmp_path):
@@ -94,8 +100,8 @@ def test_a_thread_that_nothing_ends_does_not_keep_it(root, tmp_path):
         begun = tmp_path / "begun"
         threading.Thread(target=lambda: quietly(user.call, "read_file", path=str(begun)), daemon=True).start()
         until(begun.exists)
-        running.end()
-        assert running.process.returncode == 0
+        assert running.end() < GONE_S
+        assert running.process.returncode in ENDED
 
 
 def test_a_second_signal_ends_it_at_once(root, tmp_path):
@@ -104,7 +110,7 @@ def test_a_second_signal_ends_it_at_once(root, tmp_path):
         with user.http.stream("GET", running.url, headers=ACCEPT | user.routing()):
             running.process.send_signal(signal.SIGTERM)
             running.end(signal.SIGTERM)
-        assert running.process.returncode == 0
+        assert running.process.returncode in ENDED
 
 
 def test_a_connection_that_closes_ends_its_call_in_the_stateless_era(root, tmp_path):
