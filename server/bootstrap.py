@@ -57,8 +57,8 @@ async def house(
     workers = Workers(hidden=[settings.data_dir])
     fitter = Fitter(Workers(hidden=[settings.data_dir]), redacts=settings.redact != "off")
     try:
-        if settings.require_isolation:
-            confinement.require(settings, await commands.isolation())
+        if settings.terminal == "required":
+            confinement.require(await commands.isolation())
         callers = StdioSessions(store, settings.session) if sessions is None else sessions(store)
         tools = {tool.name: tool for tool in (_tools(settings) if offered is None else offered)}
         if callers.are_remote and "terminal" in tools and (why := await _unsafe_for_others(commands)):

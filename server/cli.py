@@ -92,8 +92,8 @@ def _parser() -> argparse.ArgumentParser:
     settings = parser.add_argument_group("settings", "each also an environment variable, such as BURSAR_DATA_DIR")
     for setting in fields(Settings):
         text = f"{setting.metadata['help']} (default: {default_of(setting.name)})".replace("%", "%%")
-        alone = "true" if setting.type is bool else setting.metadata["alone"]
-        switch: dict[str, Any] = {"nargs": "?", "const": alone} if alone else {}
+        bare = "true" if setting.type is bool else setting.metadata["bare"]
+        switch: dict[str, Any] = {"nargs": "?", "const": bare} if bare else {}
         settings.add_argument(
             _option(setting.name),
             action="append",

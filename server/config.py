@@ -1,33 +1,47 @@
-"""Every setting of the server: its meaning, its unit and its default stand where it is declared."""
+"""Every setting of the server: its meaning, its unit, its bounds and its default stand where it is declared."""
 
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
 from typing import Any, cast, get_args
 
 from ..artifacts.limits import Limits, Redaction
 from ..errors import BursarError
-from ..guard.command import Limits as CommandLimits
 
-_STORE, _COMMAND = Limits(), CommandLimits()
-"""What these say is the default of the settings that they are made from."""
+_STORE = Limits()
+"""What it says is the default of the settings that it is made from."""
 
 HTTP_ADDRESS = "127.0.0.1:8756"
 """Where `--http` listens if it is given no address."""
 
 
-def _told(text: str, metavar: str = "", default: str = "", alone: str = "") -> dict[str, str]:
-    """Describe a setting for `bursar --help`.
+def _setting(
+    default: Any,  # noqa: ANN401 - of the setting's own type
+    text: str,
+    metavar: str = "",
+    *,
+    words: str = "",
+    bare: str = "",
+    least: float | None = None,
+    choices: Sequence[str] = (),
+) -> Any:  # noqa: ANN401 - as `dataclasses.field`
+    """Declare a setting.
 
     Args:
-        text: what it does.
+        default: its value, or a function that makes it.
+        text: what it does, for `bursar --help`.
         metavar: what its value is called; empty for a switch.
-        default: the default in words, where the value does not say it.
-        alone: the value that the bare option stands for, if it may stand without one.
+        words: the default in words, where the value does not say it.
+        bare: the value that the option stands for without one, if it may stand so.
+        least: the smallest value that makes sense.
+        choices: what it, or each of its values, may be.
     """
-    return {"help": text, "metavar": metavar, "default": default, "alone": alone}
+    about = {"help": text, "metavar": metavar, "words": words, "bare": bare, "least": least, "choices": choices}
+    return (
+        field(default_factory=default, metadata=about) if callable(default) else field(default=default, metadata=about)
+    )
 
 
 def default_data_dir() -> Path:
@@ -45,171 +59,162 @@ class Settings:
 
     Each field is an option of the command line (`--reply-bytes 4096`) and an environment variable
     (`BURSAR_REPLY_BYTES=4096`); the option wins. What an option may repeat, a variable lists: directories separated as
-    in PATH, anything else by commas.
+    in PATH, anything else by commas. The properties follow from them.
     """
 
-    root: tuple[Path, ...] = field(
-        default_factory=lambda: (Path.cwd(),),
-        metadata=_told("a directory whose files the tools may read and write; repeat for more", "DIR", "here"),
+    root: tuple[Path, ...] = _setting(
+        lambda: (Path.cwd(),),
+        "a directory whose files the tools may read and write; repeat for more",
+        "DIR",
+        words="here",
     )
-    data_dir: Path = field(
-        default_factory=default_data_dir,
-        metadata=_told("where artifacts are kept, in DIR/bursar", "DIR", "the platform's place for data"),
+    data_dir: Path = _setting(  # noqa: RUF009 - makes a field
+        default_data_dir, "where artifacts are kept, in DIR/bursar", "DIR", words="the platform's place for data"
     )
-    session: str = field(
-        default="",
-        metadata=_told(
-            "go on with an earlier session, named by its handle; as a variable it stands in no list of processes",
-            "HANDLE",
-        ),
+    session: str = _setting(
+        "",
+        "go on with an earlier session, named by its handle; as a variable it stands in no list of processes",
+        "HANDLE",
     )
-    pass_env: tuple[str, ...] = field(
-        default=(), metadata=_told("an environment variable that commands get to see; repeat for more", "NAME")
+    pass_env: tuple[str, ...] = _setting(
+        (), "an environment variable that commands get to see; repeat for more", "NAME"
     )
-    terminal: str = field(
-        default="sandboxed",
-        metadata=_told(
-            "run commands sandboxed, unsafe (they can do what you can) or not at all (off)", "MODE", "sandboxed"
-        ),
+    terminal: str = _setting(
+        "sandboxed",
+        "run commands sandboxed, or not start (required), unsafe (they can do what you can), or run none (off)",
+        "MODE",
+        words="sandboxed",
+        choices=("sandboxed", "required", "unsafe", "off"),
     )
-    terminal_net: str = field(
-        default="on", metadata=_told("whether sandboxed commands have a network: on or off", "on|off", "on")
+    terminal_net: str = _setting(
+        "on", "whether sandboxed commands have a network: on or off", "on|off", words="on", choices=("on", "off")
     )
-    terminal_write: tuple[Path, ...] = field(
-        default=(), metadata=_told("a directory beside the roots that commands may write; repeat for more", "DIR")
+    terminal_write: tuple[Path, ...] = _setting(
+        (), "a directory beside the roots that commands may write; repeat for more", "DIR"
     )
-    terminal_unix_sockets: bool = field(
-        default=False,
-        metadata=_told(
-            "let commands use local sockets: databases and agents, but container engines and the desktop too"
-        ),
+    terminal_unix_sockets: bool = _setting(
+        False, "let commands use local sockets: databases and agents, but container engines and the desktop too"
     )
-    require_isolation: str = field(
-        default="", metadata=_told("refuse to start unless commands are kept in this well", "kernel")
+    command_cpu_s: float = _setting(
+        0.0, "a command that computes for more seconds is ended, all its processes together", "S", words="any", least=0
     )
-    command_cpu_s: float = field(
-        default=0.0,
-        metadata=_told("a command that computes for more seconds is ended, all its processes together", "S", "any"),
+    command_memory_bytes: int = _setting(
+        0,
+        "one that uses more memory, all its processes together",
+        "N",
+        words="three quarters of the machine's",
+        least=0,
     )
-    command_memory_bytes: int = field(
-        default=0,
-        metadata=_told("one that uses more memory, all its processes together", "N", "three quarters of the machine's"),
+    command_processes: int = _setting(1024, "one that runs more processes at a time; 0: any", "N", least=0)
+    command_file_bytes: int = _setting(16 * 1024**3, "one that writes a larger file; 0: any size", "N", least=0)
+    allow_net: tuple[str, ...] = _setting(
+        (), "an address or range, and port, that may be fetched though it is not public", "HOST:PORT"
     )
-    command_processes: int = field(default=1024, metadata=_told("one that runs more processes at a time; 0: any", "N"))
-    command_file_bytes: int = field(
-        default=16 * 1024**3, metadata=_told("one that writes a larger file; 0: any size", "N")
+    proxy: str = _setting("", "fetch through this proxy, which then owns the address rule", "URL")
+    ignore_robots: bool = _setting(False, "fetch pages although robots.txt asks not to")
+    reply_bytes: int = _setting(8192, "largest reply, in bytes of its JSON text", "N", least=1024)
+    reply_tokens: int = _setting(
+        2000,
+        "largest reply, in o200k tokens: half of it for a preview, four times as much for calls in flight together",
+        "N",
+        least=256,
     )
-    allow_net: tuple[str, ...] = field(
-        default=(),
-        metadata=_told("an address or range, and port, that may be fetched though it is not public", "HOST:PORT"),
+    patience_s: float = _setting(
+        0.0, "answer within so many seconds", "S", words="by what is known of the client", least=0
     )
-    proxy: str = field(default="", metadata=_told("fetch through this proxy, which then owns the address rule", "URL"))
-    ignore_robots: bool = field(default=False, metadata=_told("fetch pages although robots.txt asks not to"))
-    reply_bytes: int = field(default=8192, metadata=_told("largest reply, in bytes of its JSON text", "N"))
-    reply_tokens: int = field(default=2000, metadata=_told("largest reply, in o200k tokens", "N"))
-    preview_tokens: int = field(
-        default=1000, metadata=_told("preview of a content that does not fit whole, in o200k tokens", "N")
+    thumbnails: str = _setting(
+        "auto",
+        "show pictures beside replies: on, off, or auto: not to clients known to print them as text",
+        "WHEN",
+        words="auto",
+        choices=("auto", "on", "off"),
     )
-    parallel_tokens: int = field(
-        default=8000, metadata=_told("replies of one session's calls in flight, all together, in o200k tokens", "N")
+    copy_bytes: int = _setting(64 * 1024**2, "a local file of more bytes is referenced, not copied", "N", least=0)
+    idle_days: float = _setting(
+        _STORE.idle_s / 86_400,
+        "a session unused for so many days is removed; lowered, it leaves sessions made before as they are",
+        "N",
+        least=0,
     )
-    patience_s: float = field(
-        default=0.0, metadata=_told("answer within so many seconds", "S", "by what is known of the client")
+    quota_bytes: int = _setting(
+        _STORE.total_bytes,
+        "bytes of all artifacts together; above it, the oldest idle sessions of whoever holds most go; "
+        "lowered, it leaves sessions made before as they are",
+        "N",
+        least=1,
     )
-    thumbnails: str = field(
-        default="auto",
-        metadata=_told(
-            "show pictures beside replies: on, off, or auto: not to clients known to print them as text",
-            "WHEN",
-            "auto",
-        ),
+    session_quota_bytes: int = _setting(
+        _STORE.session_bytes,
+        "bytes of one session's artifacts; what would go beyond is refused, a command that prints half of it ended",
+        "N",
+        least=1,
     )
-    capture_bytes: int = field(
-        default=_COMMAND.output_bytes, metadata=_told("a command that prints more than so many bytes is ended", "N")
+    principal_quota_bytes: int = _setting(
+        0, "bytes of all sessions of one principal over HTTP; 0: as many as all together", "N", least=0
     )
-    copy_bytes: int = field(
-        default=64 * 1024**2, metadata=_told("a local file of more bytes is referenced, not copied", "N")
+    redact: str = _setting(
+        _STORE.redact,
+        "blank known credentials: off, shown (in replies; the artifact keeps them) or stored (there too)",
+        "WHERE",
+        words=_STORE.redact,
+        choices=get_args(Redaction),
     )
-    idle_days: float = field(
-        default=_STORE.idle_s / 86_400,
-        metadata=_told(
-            "a session unused for so many days is removed; lowered, it leaves sessions made before as they are", "N"
-        ),
+    fsync: bool = _setting(_STORE.fsync, "force every artifact to the disk before answering: safe from a power cut too")
+    http: str = _setting(
+        "", f"serve over HTTP, here or at {HTTP_ADDRESS}, not on standard input", "HOST:PORT", bare=HTTP_ADDRESS
     )
-    quota_bytes: int = field(
-        default=_STORE.total_bytes,
-        metadata=_told(
-            "bytes of all artifacts together; above it, the oldest idle sessions of whoever holds most go; "
-            "lowered, it leaves sessions made before as they are",
-            "N",
-        ),
+    no_auth: bool = _setting(False, "ask HTTP clients for no token; on loopback only")
+    auth_tokens: str = _setting("", "accept the HTTP tokens whose hashes this file lists; see `bursar token`", "FILE")
+    auth_issuer: str = _setting("", "accept HTTP tokens (JWT) of this OAuth authorization server", "URL")
+    auth_audience: str = _setting(
+        "", "the public address of this server, which those tokens must be made out for", "URL"
     )
-    session_quota_bytes: int = field(
-        default=_STORE.session_bytes,
-        metadata=_told("bytes of one session's artifacts; what would go beyond is refused", "N"),
+    auth_scopes: tuple[str, ...] = _setting((), "a scope that those tokens must have; repeat for more", "NAME")
+    allow_host: tuple[str, ...] = _setting(
+        (), "a name, with its port, that HTTP clients call this server by", "HOST:PORT"
     )
-    principal_quota_bytes: int = field(
-        default=0, metadata=_told("bytes of all sessions of one principal over HTTP; 0: as many as all together", "N")
+    allow_origin: tuple[str, ...] = _setting((), "a web origin whose pages may call this server over HTTP", "ORIGIN")
+    max_calls: int = _setting(
+        256,
+        "calls over HTTP that run at a time; half of them for one principal, a sixteenth for one session",
+        "N",
+        least=1,
     )
-    redact: str = field(
-        default=_STORE.redact,
-        metadata=_told(
-            "blank known credentials: off, shown (in replies; the artifact keeps them) or stored (there too)",
-            "WHERE",
-            _STORE.redact,
-        ),
+    requests_per_minute: int = _setting(
+        6000, "HTTP requests of one principal, or without tokens of one address; 0: any number", "N", least=0
     )
-    fsync: bool = field(
-        default=_STORE.fsync,
-        metadata=_told("force every artifact to the disk before answering: safe from a power cut too"),
+    max_body_bytes: int = _setting(4 * 1024**2, "largest HTTP request", "N", least=65_536)
+    request_timeout_s: float = _setting(
+        30.0, "the headers of an HTTP request, and its body, must come within so many seconds", "S", least=1
     )
-    http: str = field(
-        default="",
-        metadata=_told(
-            f"serve over HTTP, here or at {HTTP_ADDRESS}, not on standard input", "HOST:PORT", alone=HTTP_ADDRESS
-        ),
+    max_connections: int = _setting(
+        2000,
+        "HTTP connections, and sessions of handshake protocols, open at a time; half of each for one principal",
+        "N",
+        least=2,
     )
-    no_auth: bool = field(default=False, metadata=_told("ask HTTP clients for no token; on loopback only"))
-    auth_tokens: str = field(
-        default="", metadata=_told("accept the HTTP tokens whose hashes this file lists; see `bursar token`", "FILE")
+    telemetry: tuple[str, ...] = _setting(
+        (),
+        "over HTTP: metrics for Prometheus at /metrics (prometheus), spans and metrics of OpenTelemetry to where the "
+        "OTEL_* variables say (otlp); repeat for both",
+        "WHERE",
+        choices=("prometheus", "otlp"),
     )
-    auth_issuer: str = field(
-        default="", metadata=_told("accept HTTP tokens (JWT) of this OAuth authorization server", "URL")
-    )
-    auth_audience: str = field(
-        default="", metadata=_told("the public address of this server, which those tokens must be made out for", "URL")
-    )
-    auth_jwks: str = field(
-        default="", metadata=_told("where the issuer's keys are", "URL", "as the issuer's metadata say")
-    )
-    auth_scopes: tuple[str, ...] = field(
-        default=(), metadata=_told("a scope that those tokens must have; repeat for more", "NAME")
-    )
-    allow_host: tuple[str, ...] = field(
-        default=(), metadata=_told("a name, with its port, that HTTP clients call this server by", "HOST:PORT")
-    )
-    allow_origin: tuple[str, ...] = field(
-        default=(), metadata=_told("a web origin whose pages may call this server over HTTP", "ORIGIN")
-    )
-    max_calls: int = field(default=256, metadata=_told("calls over HTTP that run at a time", "N"))
-    max_calls_per_principal: int = field(default=128, metadata=_told("those of one principal", "N"))
-    max_calls_per_session: int = field(default=16, metadata=_told("those of one session", "N"))
-    requests_per_minute: int = field(
-        default=6000,
-        metadata=_told("HTTP requests of one principal, or without tokens of one address; 0: any number", "N"),
-    )
-    max_body_bytes: int = field(default=4 * 1024**2, metadata=_told("largest HTTP request", "N"))
-    request_timeout_s: float = field(
-        default=30.0,
-        metadata=_told("the headers of an HTTP request, and its body, must come within so many seconds", "S"),
-    )
-    max_connections: int = field(default=2000, metadata=_told("HTTP connections open at a time", "N"))
-    max_sessions: int = field(default=2000, metadata=_told("HTTP sessions of handshake protocols open at a time", "N"))
-    max_sessions_per_principal: int = field(default=500, metadata=_told("those of one principal", "N"))
-    metrics: bool = field(default=False, metadata=_told("tell Prometheus about the server at /metrics, over HTTP"))
-    otel: bool = field(
-        default=False, metadata=_told("send OpenTelemetry spans and metrics where the OTEL_* variables say, over HTTP")
-    )
+
+    @property
+    def preview_tokens(self) -> int:
+        """Size of the preview of a content that does not fit whole."""
+        return self.reply_tokens // 2
+
+    @property
+    def parallel_tokens(self) -> int:
+        """Size of the replies of one session's calls in flight, all together."""
+        return 4 * self.reply_tokens
+
+    @property
+    def capture_bytes(self) -> int:
+        """What one command may print."""
+        return max(1, min(self.session_quota_bytes, self.quota_bytes) // 2)
 
     @classmethod
     def load(cls, given: Mapping[str, Any], environment: Mapping[str, str] = os.environ) -> "Settings":
@@ -240,21 +245,22 @@ class Settings:
         for root in self.root:
             if not root.is_dir():
                 raise BursarError("bad_setting", f"--root {root} is not a directory", "Name a directory that exists")
-        for name, choices in _CHOICES.items():
-            if (value := getattr(self, name)) not in choices:
-                option = f"--{name.replace('_', '-')}"
-                fix = f"Use {' or '.join(filter(None, choices))}"
-                raise BursarError("bad_setting", f"{option} cannot be {value!r}", fix)
+        for setting in fields(self):
+            self._check_bounds(setting)
         for directory in self.terminal_write:
             if not directory.is_dir():
                 fix = "Name a directory that exists"
                 raise BursarError("bad_setting", f"--terminal-write {directory} is not a directory", fix)
         self._check_tokens()
-        for name, least in _LEAST.items():
-            value = getattr(self, name)
-            if not value >= least:  # not a number is not at least anything
-                option = f"--{name.replace('_', '-')}"
-                raise BursarError("bad_setting", f"{option} cannot be {value:g}", f"Use at least {least:g}")
+
+    def _check_bounds(self, setting: "Field[Any]") -> None:
+        value, least, choices = getattr(self, setting.name), setting.metadata["least"], setting.metadata["choices"]
+        option = f"--{setting.name.replace('_', '-')}"
+        chosen = cast("tuple[object, ...]", value if isinstance(value, tuple) else (value,))
+        if choices and (wrong := set(chosen).difference(choices)):
+            raise BursarError("bad_setting", f"{option} cannot be {wrong.pop()!r}", f"Use {' or '.join(choices)}")
+        if least is not None and not value >= least:  # not a number is not at least anything
+            raise BursarError("bad_setting", f"{option} cannot be {value:g}", f"Use at least {least:g}")
 
     def _check_tokens(self) -> None:
         """Refuse a file of tokens where commands may write.
@@ -274,44 +280,6 @@ class Settings:
                     raise BursarError("bad_setting", fault, fix)
 
 
-_CHOICES: dict[str, tuple[str, ...]] = {
-    "redact": get_args(Redaction),
-    "terminal": ("sandboxed", "unsafe", "off"),
-    "terminal_net": ("on", "off"),
-    "thumbnails": ("auto", "on", "off"),
-    "require_isolation": ("", "kernel"),
-}
-"""What a setting with a few values may be."""
-
-_LEAST: dict[str, float] = {
-    "reply_bytes": 1024,
-    "reply_tokens": 256,
-    "preview_tokens": 50,
-    "parallel_tokens": 256,
-    "patience_s": 0,
-    "capture_bytes": 1,
-    "copy_bytes": 0,
-    "command_cpu_s": 0,
-    "command_memory_bytes": 0,
-    "command_processes": 0,
-    "command_file_bytes": 0,
-    "idle_days": 0,
-    "quota_bytes": 1,
-    "session_quota_bytes": 1,
-    "principal_quota_bytes": 0,
-    "max_calls": 1,
-    "max_calls_per_principal": 1,
-    "max_calls_per_session": 1,
-    "requests_per_minute": 0,
-    "max_body_bytes": 65_536,
-    "request_timeout_s": 1,
-    "max_connections": 2,
-    "max_sessions": 1,
-    "max_sessions_per_principal": 1,
-}
-"""The smallest values that make sense: below the first two no reply can say what it must."""
-
-
 def _listed(name: str, text: str) -> list[str]:
     """Return the texts that a variable gives for a setting."""
     kind = Settings.__dataclass_fields__[name].type
@@ -323,7 +291,7 @@ def _listed(name: str, text: str) -> list[str]:
 def default_of(name: str) -> str:
     """Tell a setting's default in words."""
     setting = Settings.__dataclass_fields__[name]
-    if words := setting.metadata["default"]:
+    if words := setting.metadata["words"]:
         return words
     value = setting.default
     if isinstance(value, bool):

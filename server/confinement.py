@@ -30,7 +30,7 @@ def policy(settings: Settings) -> Policy:
 
 def begin_early(settings: Settings) -> None:
     """Start the trial of the walls, so that it runs while the server is still loading its libraries."""
-    if settings.terminal == "sandboxed":
+    if settings.terminal in {"sandboxed", "required"}:
         wanted = policy(settings)
         wanted.check()
         begin(wanted)
@@ -50,13 +50,13 @@ def sandbox(settings: Settings) -> Sandbox | None:
     return Sandbox(policy(settings))
 
 
-def require(settings: Settings, isolation: Isolation) -> None:
+def require(isolation: Isolation) -> None:
     """Refuse to serve with less than was asked for.
 
     Raises:
         BursarError: isolation_required.
     """
-    if settings.require_isolation and isolation.level != settings.require_isolation:
+    if isolation.level != "kernel":
         message = f"commands are not kept in by the kernel but {isolation.level}: {isolation.reason}"
         raise BursarError("isolation_required", message, isolation.fix or "Leave --terminal at sandboxed")
 

@@ -101,7 +101,7 @@ def _about(settings: Settings, isolation: Isolation) -> Iterator[str]:
 
 def _bounds(settings: Settings) -> Iterator[str]:
     """Tell whether the kernel bounds what commands fork faster than it can be watched."""
-    if sys.platform != "linux" or settings.terminal != "sandboxed" or not settings.command_processes:
+    if sys.platform != "linux" or settings.terminal not in {"sandboxed", "required"} or not settings.command_processes:
         return
     from ..guard.sandbox.cgroup import can_bound
     from ..guard.zygote.limits import tasks_of
@@ -132,7 +132,7 @@ def _noted(isolation: Isolation) -> Iterator[str]:
 
 def _wanting(settings: Settings, isolation: Isolation) -> Iterator[str]:
     """Tell what is not as it should be, and the fix."""
-    if settings.terminal == "sandboxed" and isolation.level != "kernel":
+    if settings.terminal in {"sandboxed", "required"} and isolation.level != "kernel":
         yield _sentence("the terminal does not work", isolation.reason, isolation.fix)
     elif settings.terminal == "unsafe":
         yield _sentence("commands are not kept in", isolation.reason, isolation.fix)

@@ -45,7 +45,7 @@ class Telemetry:
     """Tells what a server does, where its settings say; nothing, at next to no cost, where they say nothing.
 
     Attributes:
-        registry: what Prometheus reads; None without `--metrics`.
+        registry: what Prometheus reads; None where it reads nothing.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -57,12 +57,12 @@ class Telemetry:
         self.registry: CollectorRegistry | None = None
         self._providers: list[Any] = []
         meters: MeterProvider = NoOpMeterProvider()
-        if settings.metrics or settings.otel:
+        if settings.telemetry:
             try:
                 meters = self._started(settings)
             except ImportError as error:
-                option, fix = "--otel" if settings.otel else "--metrics", "Install them: `pip install 'bursar[otel]'`"
-                raise BursarError("otel_missing", f"{option} needs packages that are not installed", fix) from error
+                fix = "Install them: `pip install 'bursar[otel]'`"
+                raise BursarError("otel_missing", "--telemetry needs packages that are not installed", fix) from error
         meter = self._meter = meters.get_meter("bursar", __version__)
         self._calls = meter.create_counter("bursar.calls", description="Calls of tools, by how they ended")
         self._took = meter.create_histogram(
@@ -121,14 +121,14 @@ class Telemetry:
 
         readers: list[MetricReader] = []
         resource = _resource()
-        if settings.metrics:
+        if "prometheus" in settings.telemetry:
             from opentelemetry.exporter.prometheus import PrometheusMetricReader
             from prometheus_client import CollectorRegistry
 
             self.registry = CollectorRegistry()
             reader = PrometheusMetricReader(disable_target_info=True, scope_info_enabled=False, registry=self.registry)
             readers.append(reader)
-        if settings.otel:
+        if "otlp" in settings.telemetry:
             from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
             from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
             from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader

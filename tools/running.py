@@ -28,7 +28,7 @@ SERVER_ENDED = "server ended"
 
 _FIXES = {
     "timeout": "Raise timeout_s, or use background=true",
-    "output limit": "Make it print less, or write to a file; --capture-bytes and --session-quota-bytes allow more",
+    "output limit": "Make it print less, or write to a file; a larger --session-quota-bytes allows more",
     "process limit": "Make it start fewer at a time, or raise --command-processes",
     "memory limit": "Make it need less memory, or raise --command-memory-bytes",
     "cpu limit": "Make it compute less, or raise --command-cpu-s",

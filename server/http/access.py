@@ -93,10 +93,8 @@ def check(settings: Settings) -> None:
     if bool(settings.auth_issuer) != bool(settings.auth_audience):
         what = "--auth-issuer and --auth-audience need each other"
         raise BursarError("bad_setting", what, "Give the authorization server's URL and this server's own")
-    if (settings.auth_jwks or settings.auth_scopes) and not settings.auth_issuer:
-        raise BursarError(
-            "bad_setting", "--auth-jwks and --auth-scopes need --auth-issuer", "Give it, or leave them out"
-        )
+    if settings.auth_scopes and not settings.auth_issuer:
+        raise BursarError("bad_setting", "--auth-scopes needs --auth-issuer", "Give it, or leave them out")
     others = [host for host in settings.allow_host if not _named(host).is_loopback]
     for origin in settings.allow_origin:
         _check_origin(origin)
@@ -126,7 +124,7 @@ def access_for(settings: Settings, store: Store) -> Access:
             TokenFile(Path(settings.auth_tokens).expanduser(), settings.auth_audience, settings.auth_scopes)
         )
     if settings.auth_issuer:
-        keyring = JwkSet(settings.auth_issuer, settings.auth_jwks)
+        keyring = JwkSet(settings.auth_issuer)
         verifiers.append(IssuedTokens(settings.auth_issuer, settings.auth_audience, keyring))
     if not verifiers:
         return Access(LocalToken.of(secret(local_token(store))))
@@ -167,7 +165,6 @@ def _check_urls(settings: Settings) -> None:
     for option, address in (
         ("--auth-issuer", settings.auth_issuer),
         ("--auth-audience", settings.auth_audience),
-        ("--auth-jwks", settings.auth_jwks),
     ):
         parts = urlsplit(address)
         try:

@@ -47,7 +47,8 @@ class Shares:
     @classmethod
     def of(cls, settings: Settings) -> "Shares":
         """Read them from the server's settings."""
-        return cls(settings.max_calls, settings.max_calls_per_principal, settings.max_calls_per_session)
+        most = settings.max_calls
+        return cls(most, max(1, most // 2), max(1, most // 16))
 
 
 class Admission:

@@ -71,7 +71,7 @@ def http_app(
         app=offer(dispatcher, listed),
         security_settings=TransportSecuritySettings(allowed_hosts=sorted(hosts), allowed_origins=sorted(origins)),
         max_request_body_size=settings.max_body_bytes,
-        max_sessions=settings.max_sessions,
+        max_sessions=settings.max_connections,
         session_idle_timeout=DEFAULT_SESSION_IDLE_TIMEOUT,
     )
     sessions = OpenSessions(HttpLimits.of(settings), DEFAULT_SESSION_IDLE_TIMEOUT)
@@ -83,7 +83,7 @@ def http_app(
         listed.set()  # nobody is waiting for a first answer here
         async with manager.run(), anyio.create_task_group() as background:
             background.start_soon(keep_up, dispatcher, listed)
-            if settings.metrics or settings.otel or settings.principal_quota_bytes:
+            if settings.telemetry or settings.principal_quota_bytes:
                 background.start_soon(admission.storage.keep_measuring, dispatcher.store)
             yield
             background.cancel_scope.cancel()

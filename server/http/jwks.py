@@ -37,11 +37,9 @@ class JwkSet:
 
     Attributes:
         issuer: its address, whose metadata name where the keys are.
-        address: where the keys are; empty to ask the metadata.
     """
 
     issuer: str
-    address: str = ""
     _keys: Fetched = field(default_factory=Fetched)
     _fetched: float = float("-inf")
     _tried: float = float("-inf")
@@ -76,7 +74,7 @@ class JwkSet:
 
     async def _fetch(self) -> Fetched:
         async with httpx2.AsyncClient(follow_redirects=False) as client:
-            address = self.address or await self._named(client)
+            address = await self._named(client)
             check_address(address)
             listed = (await _document(client, address)).get("keys")
             if not isinstance(listed, list):

@@ -64,8 +64,8 @@ class HttpLimits:
             requests_per_minute=settings.requests_per_minute,
             body_bytes=settings.max_body_bytes,
             request_s=settings.request_timeout_s,
-            sessions=settings.max_sessions,
-            sessions_each=settings.max_sessions_per_principal,
+            sessions=settings.max_connections,
+            sessions_each=max(1, settings.max_connections // 2),
         )
 
 

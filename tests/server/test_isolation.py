@@ -5,9 +5,15 @@ import os
 import subprocess
 import sys
 
+import anyio
 import pytest
 from bursar.budget import tokens
+from bursar.errors import BursarError
 from bursar.guard.sandbox.policy import Isolation
+from bursar.guard.sandbox.sandbox import Closed
+from bursar.server import confinement
+from bursar.server.bootstrap import house
+from bursar.server.config import Settings
 from bursar.server.instructions import INSTRUCTIONS, instructions
 from wire import Client, module
 
@@ -91,16 +97,21 @@ def test_a_model_is_told_where_it_may_write_and_that_there_is_no_network():
     assert told.endswith("they write only in the roots and in a private $TMPDIR.")
 
 
-def test_less_than_required_is_not_served(options, tmp_path):
-    code, _, err = bursar("call", "terminal", "command=true", *options, "--require-isolation=kernel")
+def test_less_than_required_is_not_served(options, tmp_path, monkeypatch):
+    code, _, err = bursar("call", "terminal", "command=true", *options, "--terminal=required")
     assert code == 0, err
-    code, out, err = bursar("serve", *options, "--require-isolation=kernel", "--terminal=unsafe")
-    assert (code, out) == (2, "")
-    assert "isolation_required" in err
     (tmp_path / "file").touch()
-    code, _, err = bursar("serve", *options, "--data-dir", str(tmp_path / "file"), "--require-isolation=kernel")
+    code, _, err = bursar("serve", *options, "--data-dir", str(tmp_path / "file"), "--terminal=required")
     assert code == 2
     assert "--data-dir" in err
+
+    async def start():
+        async with house(Settings(root=(tmp_path,), data_dir=tmp_path / "data", terminal="required")):
+            raise AssertionError("it serves")
+
+    monkeypatch.setattr(confinement, "sandbox", lambda settings: Closed(Isolation("off", reason="nothing holds")))
+    with pytest.raises(BursarError, match="isolation_required"):
+        anyio.run(start)
 
 
 def test_the_doctor_tells_what_was_tried_and_whether_all_is_well(options, tmp_path):
@@ -115,7 +126,7 @@ def test_the_doctor_tells_what_was_tried_and_whether_all_is_well(options, tmp_pa
 
 
 def test_settings_that_contradict_the_walls_are_refused(options, tmp_path):
-    for more in ("--terminal=free", "--terminal-net=maybe", "--require-isolation=sealed", "--terminal-write=/nowhere"):
+    for more in ("--terminal=free", "--terminal-net=maybe", "--terminal-write=/nowhere"):
         code, _, err = bursar("call", "terminal", "command=true", *options, more)
         assert (code, "bad_setting" in err) == (2, True), more
     (tmp_path / "data" / "bursar" / "work").mkdir(parents=True)

@@ -12,25 +12,26 @@ from hypothesis import strategies as some
 from over_http import ACCEPT, served, told, until
 
 
-@pytest.fixture(scope="module")
-def strict(root, tmp_path_factory):
-    """A server with small limits, and two users of it."""
+def for_two(root, tmp_path_factory, *words):
+    """Serve with small limits; yield the server, and the tokens of two users of it."""
     from bursar.server.http.tokens import fresh_token
 
     place = tmp_path_factory.mktemp("tokens") / "tokens"
     (ann, of_ann), (bob, of_bob) = fresh_token("ann"), fresh_token("bob")
     place.write_text(f"{of_ann}\n{of_bob}\n")
     place.chmod(0o600)
-    options = {
-        "--max-body-bytes": "65536",
-        "--max-sessions": "5",
-        "--max-sessions-per-principal": "3",
-        "--request-timeout-s": "1",
-        "--auth-tokens": str(place),
-    }
-    words = [word for pair in options.items() for word in pair]
-    with served(*words, root=root, data=tmp_path_factory.mktemp("data")) as running:
+    with served(*words, "--auth-tokens", str(place), root=root, data=tmp_path_factory.mktemp("data")) as running:
         yield running, ann, bob
+
+
+@pytest.fixture(scope="module")
+def strict(root, tmp_path_factory):
+    yield from for_two(root, tmp_path_factory, "--max-body-bytes", "65536", "--request-timeout-s", "1")
+
+
+@pytest.fixture(scope="module")
+def narrow(root, tmp_path_factory):
+    yield from for_two(root, tmp_path_factory, "--max-connections", "6")
 
 
 def error_of(answer):
@@ -258,7 +259,7 @@ class TestHeaders:
 
 class TestEveryAddressCounts:
     def test_deleting_sessions_and_reading_metrics_are_requests_like_others(self, root, tmp_path):
-        options = ("--no-auth", "--metrics", "--requests-per-minute", "4")
+        options = ("--no-auth", "--telemetry", "prometheus", "--requests-per-minute", "4")
         with served(*options, root=root, data=tmp_path) as running:
             user = running.user()
             for number in range(2):
@@ -285,13 +286,13 @@ def half_sent(running, *more):
 
 
 class TestOpenSessions:
-    def test_one_principal_has_a_share_of_them_and_the_server_an_end(self, strict):
-        running, ann, bob = strict
+    def test_one_principal_has_a_share_of_them_and_the_server_an_end(self, narrow):
+        running, ann, bob = narrow
         users = [running.user(ann).handshake() for _ in range(3)]
         refused = self.opening(running.user(ann))
         assert refused.status_code == 503
         assert error_of(refused)["data"] == {"limit": "sessions_per_principal", "retry_after_s": 60}
-        users += [running.user(bob).handshake() for _ in range(2)]
+        users += [running.user(bob).handshake() for _ in range(3)]
         refused = self.opening(running.user(bob))
         assert refused.status_code == 503
         assert error_of(refused)["data"]["limit"] == "sessions"
@@ -301,8 +302,8 @@ class TestOpenSessions:
         for user in users:
             user.http.delete(running.url, headers=ACCEPT | user.routing())
 
-    def test_what_opens_no_session_takes_no_place(self, strict):
-        running, ann, _ = strict
+    def test_what_opens_no_session_takes_no_place(self, narrow):
+        running, ann, _ = narrow
         for _ in range(4):
             assert running.user(ann).post({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}).status_code == 400
         running.user(ann).handshake()
@@ -315,7 +316,7 @@ class TestOpenSessions:
 
 class TestCallsInFlight:
     def test_the_calls_of_a_session_wait_for_each_other_and_another_session_goes_on(self, root, tmp_path):
-        options = ("--no-auth", "--max-calls-per-session", "1", "--patience-s", "5")
+        options = ("--no-auth", "--max-calls", "16", "--patience-s", "5")
         with served(*options, root=root, data=tmp_path) as running:
             slow = running.user().handshake()
             with ThreadPoolExecutor() as pool:

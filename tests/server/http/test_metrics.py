@@ -15,7 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 @pytest.fixture(scope="module")
 def counted(root, tmp_path_factory):
-    with served("--metrics", root=root, data=tmp_path_factory.mktemp("data")) as running:
+    with served("--telemetry", "prometheus", root=root, data=tmp_path_factory.mktemp("data")) as running:
         yield running
 
 
@@ -97,8 +97,8 @@ def test_standard_input_and_output_never_load_what_only_metrics_need():
 
 def test_without_the_optional_packages_it_is_said_which_are_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, "prometheus_client", None)
-    with pytest.raises(BursarError, match=r"--metrics needs .*bursar\[otel\]") as missing:
-        Telemetry(Settings(metrics=True))
+    with pytest.raises(BursarError, match=r"--telemetry needs .*bursar\[otel\]") as missing:
+        Telemetry(Settings(telemetry=("prometheus",)))
     assert missing.value.code == "otel_missing"
 
 
@@ -108,6 +108,6 @@ def test_processes_that_take_contents_apart_for_replies_are_counted_too():
         fitter=SimpleNamespace(workers=SimpleNamespace(running=3)),
         commands=SimpleNamespace(running=0),
     )
-    telemetry = Telemetry(Settings(metrics=True))
+    telemetry = Telemetry(Settings(telemetry=("prometheus",)))
     watch_all(telemetry, dispatcher, Admission(Shares(1, 1, 1)), [])
     assert telemetry.registry.get_sample_value("bursar_parser_processes") == 5
