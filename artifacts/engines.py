@@ -24,7 +24,7 @@ from .index import BLOCK, Progress
 PATTERN_MAX_CHARACTERS = 2000
 
 _OUTPUT_BYTES = 1 << 16
-_TOLD_EVERY_S = 0.5
+_REPORT_EVERY_S = 0.5
 _MEMORY_BYTES = 1 << 30
 _LINE_MAX_BYTES = 64 * BLOCK
 _OPTIONS = (
@@ -100,7 +100,7 @@ def engine(pattern: str, content: Opened, start: int, end: int, progress: Progre
         content: where.
         start: of the range.
         end: of the range.
-        progress: told now and then how many bytes of the range were searched.
+        progress: given now and then how many bytes of the range were searched.
 
     Raises:
         BursarError: bad_pattern.
@@ -183,7 +183,7 @@ class _Ripgrep:
     def _read(self, output: IO[bytes]) -> Iterator[bytes]:
         """Read what ripgrep says, which may be nothing for long; tell meanwhile how far it is."""
         while True:
-            while not _readable(output, _TOLD_EVERY_S):
+            while not _readable(output, _REPORT_EVERY_S):
                 # It shares the position in the file with this process.
                 position = os.lseek(self._content.descriptor, 0, os.SEEK_CUR) if self._fed is None else self._fed
                 self._progress(position - self._start, self._end - self._start)

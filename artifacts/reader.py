@@ -48,14 +48,14 @@ class Excerpt:
 
     def facts(self) -> dict[str, str]:
         """Tell in a reply what the page is."""
-        told = {self.unit: self.shows}
+        facts = {self.unit: self.shows}
         if self.encoding:
-            told["shown_as"] = self.encoding
+            facts["shown_as"] = self.encoding
         if self.invalid:
-            told["not_utf8"] = f"{self.invalid:,} bytes, shown as U+FFFD"
+            facts["not_utf8"] = f"{self.invalid:,} bytes, shown as U+FFFD"
         if self.earlier is not None:
-            told["earlier"] = ", ".join(f'{name}="{value}"' for name, value in self.earlier.items())
-        return told
+            facts["earlier"] = ", ".join(f'{name}="{value}"' for name, value in self.earlier.items())
+        return facts
 
 
 def excerpt(artifact: Artifact, unit: str, span: Span, progress: Progress | None = None) -> Excerpt:
@@ -95,7 +95,7 @@ def lines(artifact: Artifact, first: int, last: int | None, progress: Progress |
         if total is None and index.is_complete(content.size):
             total = index.lines(content)
     artifact.keep_index(index)
-    return Excerpt(page, _told(first, last, total), "lines", invalid)
+    return Excerpt(page, _range(first, last, total), "lines", invalid)
 
 
 def some_bytes(artifact: Artifact, first: int, last: int | None) -> Excerpt:
@@ -117,7 +117,7 @@ def some_bytes(artifact: Artifact, first: int, last: int | None) -> Excerpt:
             page, encoding = reading.by_bytes(), ""
         else:
             page, encoding = reading.as_base64(), "base64"
-    return Excerpt(page, _told(start, max(start, end - 1), size), "bytes", 0, encoding)
+    return Excerpt(page, _range(start, max(start, end - 1), size), "bytes", 0, encoding)
 
 
 def tail(artifact: Artifact, count: int, unit: str = "lines") -> Excerpt:
@@ -141,12 +141,12 @@ def tail(artifact: Artifact, count: int, unit: str = "lines") -> Excerpt:
     if first is None or total is None:
         shows = f"the last {found} lines" if found > 1 else "the last line"
         if not found:
-            shows = f"the end of the last line, from byte {start}" if size else _told(1, 0, 0)
+            shows = f"the end of the last line, from byte {start}" if size else _range(1, 0, 0)
         earlier = {"bytes": f"{max(0, start - PAGE_BYTES)}-{start - 1}"} if start and found < count else None
         return Excerpt(page, shows, "lines", invalid, earlier=earlier)
     wanted = max(1, total - count + 1)
     earlier = {"lines": f"{wanted}-{first - 1}"} if wanted < first else None
-    return Excerpt(page, _told(first, total, total), "lines", invalid, earlier=earlier)
+    return Excerpt(page, _range(first, total, total), "lines", invalid, earlier=earlier)
 
 
 def since(artifact: Artifact, offset: int) -> Excerpt:
@@ -179,7 +179,7 @@ def beginning(artifact: Artifact) -> Excerpt:
         reading = _Reading(content, 0, content.size)
         page, invalid = reading.by_lines(1, None)
     total = artifact.lines
-    return Excerpt(page, _told(1, total, total), "lines", invalid)
+    return Excerpt(page, _range(1, total, total), "lines", invalid)
 
 
 class _Reading:
@@ -295,7 +295,7 @@ def _last_lines(window: bytes, count: int, *, whole: bool) -> tuple[int, int]:
     return start, found
 
 
-def _told(first: int, last: int | None, total: int | None) -> str:
+def _range(first: int, last: int | None, total: int | None) -> str:
     """Say which lines or bytes of how many are shown."""
     if total == 0:
         return "none: it is empty"

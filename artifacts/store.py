@@ -248,7 +248,7 @@ def _is_session(place: Path) -> bool:
     try:
         found = {file.name for file in place.iterdir()}
     except PermissionError:
-        return True  # somebody has closed it to the user himself; opening it heals that
+        return True  # somebody has closed it to the user himself; opening it mends that
     except OSError:
         return False
     return not found or LOCK in found or OWNER in found

@@ -133,10 +133,10 @@ def _frames(picture: Image.Image, path: str) -> int | None:
 
 def _orientation(picture: Image.Image) -> int:
     try:
-        told: object = picture.getexif().get(_ORIENTATION, 1)
+        value: object = picture.getexif().get(_ORIENTATION, 1)
     except (OSError, ValueError, SyntaxError, KeyError, TypeError, struct.error):
         return 1
-    return told if isinstance(told, int) and 1 <= told <= 8 else 1
+    return value if isinstance(value, int) and 1 <= value <= 8 else 1
 
 
 def _blank(picture: Image.Image) -> bool:

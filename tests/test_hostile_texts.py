@@ -14,8 +14,8 @@ from bursar.budget import tokens
 from bursar.budget.cut import Allowance
 from bursar.budget.previews.preview import CaptureFacts, Hint, preview
 from bursar.content.page_view import outline, page_view
+from bursar.content.writeback import find_marker
 from bursar.guard.net import robots
-from bursar.tools.writeback import find_marker
 from cpu_bound import ends_within
 
 CPU_S = 20

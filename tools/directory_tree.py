@@ -9,14 +9,14 @@ from pydantic import Field
 from ..artifacts import Writer
 from ..budget.previews.preview import Hint
 from ..budget.previews.tree import Branch, TreeView
+from ..content.ignore import RULES_BYTES, Rules
+from ..content.walk import COUNT_S, Node, Walk
 from ..errors import BursarError
 from ..guard.names import rewritten, written
 from ..guard.opened import OpenedDirectory
 from ..guard.paths import Workspace
 from .base import Call, Done, Tool, ToolArgs
-from .ignore import RULES_BYTES, Rules
-from .threads import Pulse, in_thread
-from .walk import COUNT_S, Node, Walk
+from .progress import Pulse, in_thread
 
 DEEPEST_LISTED = 3
 """Fixed: a deeper listing is a question about a subdirectory."""

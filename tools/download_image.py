@@ -78,14 +78,14 @@ class DownloadImage(Tool[DownloadImageArgs]):
                 if (before := _before(response, args, call)) is not None:
                     return await _again(before, args, call)
                 response = await fetching(reuse="never")
-            job = _Job(args, call, response, spool)
+            job = _Download(args, call, response, spool)
             if response.failure is not None:
                 return await job.failed(response.failure, _kind(spool))
             return await job.judged()
 
 
 @dataclass(frozen=True, slots=True)
-class _Job:
+class _Download:
     args: DownloadImageArgs
     call: Call
     response: Response
@@ -137,25 +137,25 @@ class _Job:
     async def _stored(self, found: dict[str, Json], stripped: Spool, small: Spool) -> Done:
         form = FORMATS[str(found["format"])]
         known = ("format", "width", "height", "mode", "animated", "frames", "blank", "note")
-        told: dict[str, RecordFact] = {name: _scalar(found[name]) for name in known if name in found}
+        facts: dict[str, RecordFact] = {name: _scalar(found[name]) for name in known if name in found}
         if found.get("orientation", 1) != 1:
-            told["orientation"] = _scalar(found["orientation"])
+            facts["orientation"] = _scalar(found["orientation"])
         if self.args.strip:
-            told["stripped"] = found.get("stripped") is True
+            facts["stripped"] = found.get("stripped") is True
         declared = self.response.content_type
         if declared != form.media_type:
-            told["declared"] = declared or "no content type"
-        source = stripped if told.get("stripped") else self.spool
-        artifact = await self._keep(source, _name(self.response.final_url, form.suffix), told, "whole")
+            facts["declared"] = declared or "no content type"
+        source = stripped if facts.get("stripped") else self.spool
+        artifact = await self._keep(source, _name(self.response.final_url, form.suffix), facts, "whole")
         if self.response.entry is not None:
             (await cache_of(self.call.session)).keep(self.response.entry, artifact.ref)
         return _done(artifact, self.args, self.call, _thumbnail(found, small))
 
-    async def _keep(self, source: Spool, label: str, told: Mapping[str, RecordFact], state: State) -> Artifact:
+    async def _keep(self, source: Spool, label: str, facts: Mapping[str, RecordFact], state: State) -> Artifact:
         writer = self.call.output(label)
         await anyio.to_thread.run_sync(source.pour, writer)
-        entry = self.response.entry if told else None
-        return await writer.finish(state, facts={**told, **(entry.facts() if entry else {})})
+        entry = self.response.entry if facts else None
+        return await writer.finish(state, facts={**facts, **(entry.facts() if entry else {})})
 
 
 async def _inspect(call: Call, wanted: Mapping[str, str], spent_s: float) -> dict[str, Json]:

@@ -9,7 +9,7 @@ from ..artifacts.reader import Excerpt
 from ..artifacts.spans import Span
 from ..errors import BursarError
 from .base import Call
-from .threads import in_thread
+from .progress import in_thread
 
 QUICK_BYTES = 1 << 20
 """Read on the event loop; looking for a line in more may take long."""

@@ -1,10 +1,13 @@
-"""Reports how far something has come that does not report itself, such as a file that another process writes."""
+"""Reports how far something has come: a file that another process writes, or blocking work in a thread."""
 
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
 import anyio
+import anyio.from_thread
+import anyio.to_thread
 
 from .base import Progress
 
@@ -14,6 +17,7 @@ Reading = tuple[float, float | None, str]
 """How much is done, of how much (None when unknown), and the unit."""
 
 LOOK_S = 0.4
+_REPORT_EVERY_S = 0.5
 
 
 @dataclass(slots=True)
@@ -66,3 +70,30 @@ async def watched(work: Awaitable[T], progress: Progress, read: Callable[[], Rea
     if failed is not None:
         raise failed
     return result[0]
+
+
+class Pulse:
+    """Given to the work, which calls `beat` a few hundred times a second."""
+
+    __slots__ = ("_message", "_next", "_progress")
+
+    def __init__(self, progress: Progress, message: str) -> None:
+        self._progress = progress
+        self._message = message
+        self._next = time.monotonic() + _REPORT_EVERY_S
+
+    def beat(self, done: float, total: float | None = None) -> None:
+        """End the work if the call is cancelled; report progress now and then.
+
+        Raises:
+            The event loop's cancellation.
+        """
+        anyio.from_thread.check_cancelled()
+        if time.monotonic() >= self._next:
+            anyio.from_thread.run(self._progress, done, total, self._message)
+            self._next = time.monotonic() + _REPORT_EVERY_S
+
+
+async def in_thread(work: Callable[[Pulse], T], progress: Progress, message: str) -> T:
+    """Run `work` in a thread; it has ended when this returns or raises, so nothing writes behind a call's back."""
+    return await anyio.to_thread.run_sync(work, Pulse(progress, message))

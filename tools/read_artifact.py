@@ -27,7 +27,7 @@ _SETTLE_S = 0.1
 """Waited for more when what was waited for has come: programs print a line in several pieces."""
 
 _SEARCH_SHARE = 0.9
-"""Of the client's patience; what a search found by then is told."""
+"""Of the client's patience; what a search found by then is shown."""
 
 _SEARCH_MIN_S = 0.2
 

@@ -16,7 +16,7 @@ from ..guard.names import rewritten, written
 from ..guard.opened import OpenedFile
 from . import excerpts
 from .base import Call, Done, Fact, Outcome, Reading, Tool, ToolArgs
-from .threads import in_thread
+from .progress import in_thread
 
 BLOCK_BYTES = 1 << 20
 

@@ -16,7 +16,7 @@ from ..errors import BursarError
 from ..guard.command import Command, Exit
 from ..guard.sandbox.policy import Level
 
-Told = dict[str, str | int | float]
+Facts = dict[str, str | int | float]
 
 GRACE_S = 0.5
 """Between SIGTERM and SIGKILL when a command is stopped or its call is cancelled."""
@@ -53,37 +53,37 @@ _FILE_SIZE_CODE = 128 + 25
 """What a shell returns for a program that SIGXFSZ ended."""
 
 
-def outcome(ended: Exit) -> Told:
+def outcome(ended: Exit) -> Facts:
     """Tell how a command ended, as facts of a reply: `exit_code`, or `ended` with the reason."""
-    told: Told = {}
+    facts: Facts = {}
     if ended.ended != "exited":
-        told["ended"] = ended.ended
+        facts["ended"] = ended.ended
     elif ended.signal == "SIGXFSZ" or ended.code == _FILE_SIZE_CODE:
-        told["ended"] = "file size limit"
+        facts["ended"] = "file size limit"
     elif ended.signal:
-        told["ended"] = f"signal {ended.signal}"
+        facts["ended"] = f"signal {ended.signal}"
     if ended.code is not None:
-        told["exit_code"] = ended.code
-    told["took_s"] = round(ended.took_s, 1 if ended.took_s >= 1 else 3)
+        facts["exit_code"] = ended.code
+    facts["took_s"] = round(ended.took_s, 1 if ended.took_s >= 1 else 3)
     if ended.killed and ended.ended == "exited":  # else all of them were the command
-        told["killed"] = ended.killed
+        facts["killed"] = ended.killed
     if ended.left:
-        told["left"] = ended.left
-    if told.get("ended") in _FIXES:
-        told["fix"] = _FIXES[str(told["ended"])]
-    elif "killed" in told:
-        told["note"] = "what it left running was ended with it; background=true keeps a command running"
-    return told
+        facts["left"] = ended.left
+    if facts.get("ended") in _FIXES:
+        facts["fix"] = _FIXES[str(facts["ended"])]
+    elif "killed" in facts:
+        facts["note"] = "what it left running was ended with it; background=true keeps a command running"
+    return facts
 
 
 def recorded(artifact: Artifact) -> Mapping[str, str | int | float | bool | None]:
     """Tell how an artifact's maker ended, by its record; a server that is killed cannot put that into it any more."""
-    is_told = not {"took_s", "exit_code", "ended"}.isdisjoint(artifact.facts)
-    is_cut_off = artifact.tool == "terminal" and artifact.state == "partial" and not is_told
+    is_known = not {"took_s", "exit_code", "ended"}.isdisjoint(artifact.facts)
+    is_cut_off = artifact.tool == "terminal" and artifact.state == "partial" and not is_known
     return {"ended": SERVER_ENDED, "fix": _FIXES[SERVER_ENDED]} if is_cut_off else artifact.facts
 
 
-def still_running(took_s: float) -> Told:
+def still_running(took_s: float) -> Facts:
     """Tell of a command that goes on, and of the next call.
 
     The advice grows with the time, and so each next call is another one: several clients end a run in which the same
@@ -94,7 +94,7 @@ def still_running(took_s: float) -> Told:
     return {"state": "running", "took_s": round(took_s, 1), "note": advice}
 
 
-def refused(ended: Exit, output: Artifact, level: Level) -> Told:
+def refused(ended: Exit, output: Artifact, level: Level) -> Facts:
     """Tell a model that sees a command fail for want of rights what may have kept it from its work."""
     if level != "kernel" or not ended.code or ended.ended != "exited":
         return {}
@@ -146,7 +146,7 @@ class Running:
         if artifact is None:
             raise ValueError("the command does not write into this writer")
         task = asyncio.get_running_loop().create_task(self._see_out(artifact, command, writer, session))
-        task.add_done_callback(_tell)
+        task.add_done_callback(_log_failure)
         self._live[artifact.ref] = Live(command, task)
         return artifact
 
@@ -200,7 +200,7 @@ class Running:
                 try:
                     writer.commit("partial", facts=facts)
                 except BursarError as error:
-                    _tell_loss(error)
+                    _log_loss(error)
             raise
         finally:
             del self._live[artifact.ref]
@@ -212,16 +212,16 @@ def _is_to_end(artifact: Artifact, session: Session) -> bool:
 
 async def _end(live: Live, grace_s: float) -> None:
     await live.command.kill(grace_s)
-    with suppress(BursarError):  # it is told to whoever waits for the command, and in the log
+    with suppress(BursarError):  # it is reported to whoever waits for the command, and in the log
         await live.final()
 
 
-def _tell(task: asyncio.Task[Artifact]) -> None:
+def _log_failure(task: asyncio.Task[Artifact]) -> None:
     """Have nothing happen unseen to a command that nobody waits for."""
     if not task.cancelled() and (error := task.exception()) is not None:
-        _tell_loss(error)
+        _log_loss(error)
 
 
-def _tell_loss(error: BaseException) -> None:
+def _log_loss(error: BaseException) -> None:
     if not isinstance(error, BursarError) or error.code != "unknown_session":  # whoever deleted it knows
         logging.getLogger(__name__).error("the output of a command could not be made final", exc_info=error)

@@ -18,11 +18,11 @@ from ..guard.command import Command, Exit
 from ..guard.sandbox.policy import Level
 from .base import Call, Done, Fact, Outcome, Reading, Tool, ToolArgs
 from .progress import watched
-from .running import GRACE_S, Running, Told, close_output, outcome, recorded, refused, still_running
+from .running import GRACE_S, Facts, Running, close_output, outcome, recorded, refused, still_running
 
 TIMEOUT_S = 120.0
 LONGEST_S = 86_400.0
-"""A day: also how long a background command may run unless told otherwise."""
+"""A day: also how long a background command may run unless timeout_s says less."""
 
 ARGUMENT_BYTES = 128 * 1024 - 1
 """The longest single argument that Linux takes (MAX_ARG_STRLEN, its final NUL left out)."""
@@ -31,7 +31,7 @@ WINDOWS_COMMAND_CHARACTERS = 32_000
 """What Windows takes as a command line, less the name of the shell."""
 
 _SETTLE_S = 0.5
-"""A background command that fails at once is told so at once."""
+"""A background command that fails at once is answered so at once."""
 
 _SEND_S = 5.0
 """A command that does not read its input is not waited for any longer."""
@@ -114,28 +114,28 @@ class Terminal(Tool[TerminalArgs]):
         _check(args)
         began = time.monotonic()
         level = (await call.commands.admit()).level
-        kept: Told = {"isolation": level}
+        kept: Facts = {"isolation": level}
         if args.artifact:
             return await self._attend(args, call, level)
         writer = call.output("terminal.log")
-        command, told = await _start(args, call, writer)
+        command, sent = await _start(args, call, writer)
         try:
             until = began + call.patience_s
             settled = min(until, time.monotonic() + _SETTLE_S)
             ended = await _watch(command, writer, call, settled if args.background else until)
             if ended is not None:
                 output = await close_output(writer, ended)
-                return Done(told | outcome(ended) | refused(ended, output, level) | kept, writer)
+                return Done(sent | outcome(ended) | refused(ended, output, level) | kept, writer)
         except BaseException:
             with anyio.CancelScope(shield=True):
                 await command.kill(GRACE_S)
             raise
         call.writers.remove(writer)
         running = still_running(time.monotonic() - began)
-        return Done(told | running | kept, self._running.adopt(command, writer, call.session))
+        return Done(sent | running | kept, self._running.adopt(command, writer, call.session))
 
     async def _attend(self, args: TerminalArgs, call: Call, level: Level) -> Outcome:
-        kept: Told = {"isolation": level}
+        kept: Facts = {"isolation": level}
         artifact = call.session.open(args.artifact)
         live = self._running.find(artifact)
         if live is None:
@@ -143,7 +143,7 @@ class Terminal(Tool[TerminalArgs]):
         if args.stop:
             ended = await live.command.kill(GRACE_S)
             return Done(outcome(ended) | kept, await live.final())
-        facts: Told = {}
+        facts: Facts = {}
         if args.input:
             facts = await _send(live.command, args.input, call)
             await _settle(live.command, call, args.artifact, artifact.size)
@@ -154,11 +154,11 @@ class Terminal(Tool[TerminalArgs]):
             output = await live.final()
             return _news(output, artifact.size, facts | outcome(ended) | refused(ended, output, level) | kept)
         now = call.session.open(args.artifact)
-        going_on: Told = {"state": "running"} if args.input else still_running(time.time() - now.created)
+        going_on: Facts = {"state": "running"} if args.input else still_running(time.time() - now.created)
         return _news(now, artifact.size, facts | going_on | kept)
 
 
-async def _attend_elsewhere(args: TerminalArgs, call: Call, artifact: Artifact, kept: Told) -> Reading:
+async def _attend_elsewhere(args: TerminalArgs, call: Call, artifact: Artifact, kept: Facts) -> Reading:
     """Wait for a command that another server process keeps, or have it stopped there."""
     if args.input:
         fix = "Give the whole input when it is started, or use a client that keeps its server running"
@@ -201,7 +201,7 @@ def _check(args: TerminalArgs) -> None:
         raise BursarError("bad_argument", f"timeout_s must not be {args.timeout_s:g}", fix)
 
 
-async def _start(args: TerminalArgs, call: Call, writer: Writer) -> tuple[Command, Told]:
+async def _start(args: TerminalArgs, call: Call, writer: Writer) -> tuple[Command, Facts]:
     """Start a command, and send a background one its first input; tells what it did not take."""
     argv, script = _spoken(args.command, call.commands.env.get("PATH", ""))
     stdin = args.input.encode("utf-8", "surrogatepass")
@@ -283,7 +283,7 @@ async def _watch(command: Command, writer: Writer, call: Call, until: float) -> 
     return command.exit
 
 
-async def _send(command: Command, text: str, call: Call) -> Told:
+async def _send(command: Command, text: str, call: Call) -> Facts:
     """Write to a command's stdin, and close it after a Ctrl-D; tells what it did not take."""
     closing = text.endswith(_END_OF_INPUT)
     data = text.removesuffix(_END_OF_INPUT).encode("utf-8", "surrogatepass")

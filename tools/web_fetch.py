@@ -38,7 +38,7 @@ _READ_S, _READ_PDF_S, _READ_PLAIN_S = 8.0, 20.0, 4.0
 _FIRST_SHARE = 0.7
 """Of what is left of the client's patience for the first reading; the rest is for the simple one."""
 
-_TOLD = frozenset(
+_WORKER_FACTS = frozenset(
     "bad broken byline note date encoding entries found language pages pages_without_text title told_by words "
     "format width height animated".split()
 )
@@ -90,7 +90,7 @@ class WebFetch(Tool[WebFetchArgs]):
         started = time.monotonic()
         if isinstance(args.url, str):
             received = Counter()
-            job = _Job(args.url, args.mode, call, started, received)
+            job = _Fetch(args.url, args.mode, call, started, received)
             return await watched(job.done(), call.progress, received.read("bytes received"))
         if not args.url or len(args.url) > _MAX_URLS:
             raise BursarError(
@@ -104,7 +104,7 @@ class WebFetch(Tool[WebFetchArgs]):
 
         async def fetch(place: int, url: str) -> None:
             async with limiter:
-                parts[place] = await _part(_Job(url, args.mode, call, started))
+                parts[place] = await _part(_Fetch(url, args.mode, call, started))
                 await call.progress(sum(bool(part.facts) for part in parts), len(parts), "addresses fetched")
 
         async with anyio.create_task_group() as tasks:
@@ -113,8 +113,8 @@ class WebFetch(Tool[WebFetchArgs]):
         return Done(parts=parts)
 
 
-async def _part(job: "_Job") -> Done:
-    """One of several: its failure is told in its place and does not touch the others."""
+async def _part(job: "_Fetch") -> Done:
+    """One of several: its failure stands in its place and does not touch the others."""
     try:
         done = await job.done()
     except BursarError as error:
@@ -151,7 +151,7 @@ class _Received:
 
 
 @dataclass(slots=True)
-class _Job:
+class _Fetch:
     """The way of one address from the request to the outcome; `started` is when the call began."""
 
     url: str
@@ -170,22 +170,22 @@ class _Job:
         )
         response = await fetching()
         if response.source != "network":
-            if (stored := self._stored(response)) is not None:
-                return await self._shown(stored, response, await anyio.to_thread.run_sync(_head, stored))
+            if (stored := self._cached(response)) is not None:
+                return await self._outcome(stored, response, await anyio.to_thread.run_sync(_head, stored))
             response = await fetching(reuse="never")
         if received.writer is None:
-            return Done(facts=_facts(response) | (_told(response.failure) if response.failure else {"bytes": 0}))
+            return Done(facts=_facts(response) | ({} if response.failure else {"bytes": 0}))
         cut = response.failure is not None and response.failure.stage != "http_status"
         entry = response.entry
         raw = await received.writer.finish("partial" if cut else None, facts=entry.facts() if entry else None)
         if entry is not None:
             cache.keep(entry, raw.ref)
-        return await self._shown(raw, response, received.head)
+        return await self._outcome(raw, response, received.head)
 
     def _left(self) -> float:
         return self.call.patience_s - margin_s(self.call) - (time.monotonic() - self.started)
 
-    def _stored(self, response: Response) -> Artifact | None:
+    def _cached(self, response: Response) -> Artifact | None:
         try:
             stored = self.call.session.open(response.artifact)
         except BursarError:
@@ -194,44 +194,44 @@ class _Job:
         # A picture without its metadata is not what was received.
         return None if stored.facts.get("stripped") else stored
 
-    async def _shown(self, raw: Artifact, response: Response, head: bytes) -> Done:
+    async def _outcome(self, raw: Artifact, response: Response, head: bytes) -> Done:
         kind = kind_of(response.content_type, response.final_url, head)
-        facts = _facts(response) | (_told(response.failure) if response.failure else {})
+        facts = _facts(response)
         hint = Hint(name=f"page.{kind.suffix}")
         if self.mode == "raw":
             return Done(facts=facts, output=raw, hint=hint)
         if kind.name in _READERS:
-            return await self._readable(raw, response, kind, facts)
+            return await self._as_markdown(raw, response, kind, facts)
         if kind.name == "image":
-            return Done(facts=facts | await self._picture(raw), output=raw, hint=hint, view=Pointer(_LOOK))
+            return Done(facts=facts | await self._picture_facts(raw), output=raw, hint=hint, view=Pointer(_LOOK))
         if kind.name == "binary":
             note = "not text: kept as received; use the path with terminal, or another address"
             return Done(facts=facts | {"kind": kind.name, "next": note}, output=raw, hint=hint)
-        return await self._text(raw, response, hint, facts)
+        return await self._as_utf8(raw, response, hint, facts)
 
-    async def _readable(self, raw: Artifact, response: Response, kind: Kind, facts: dict[str, Fact]) -> Done:
+    async def _as_markdown(self, raw: Artifact, response: Response, kind: Kind, facts: dict[str, Fact]) -> Done:
         received: dict[str, Fact] = {"received": {"artifact": raw.ref, "bytes": raw.size}}
-        page = None if response.source == "network" else await anyio.to_thread.run_sync(self._read_before, raw)
+        page = None if response.source == "network" else await anyio.to_thread.run_sync(self._earlier_markdown, raw)
         if page is None:
-            found, failed = await self._read(raw, response, kind)
+            found, failed = await self._new_markdown(raw, response, kind)
             if isinstance(found, Artifact):
                 page = found
             else:
                 return Done(facts=facts | {"unreadable": failed}, output=raw, hint=Hint(name=f"page.{kind.suffix}"))
             if failed:
                 facts = facts | {"note": failed}
-        told = {name: value for name, value in page.facts.items() if name != "source" and value not in ("", None, 0)}
+        about = {name: value for name, value in page.facts.items() if name != "source" and value not in ("", None, 0)}
         view = PageView(page, page.lines)
-        return Done(facts=facts | told | received, output=page, hint=Hint(name="page.md", kind="markdown"), view=view)
+        return Done(facts=facts | about | received, output=page, hint=Hint(name="page.md", kind="markdown"), view=view)
 
-    def _read_before(self, raw: Artifact) -> Artifact | None:
+    def _earlier_markdown(self, raw: Artifact) -> Artifact | None:
         made = [a for a in self.call.session.artifacts() if a.facts.get("source") == raw.id and a.state == "whole"]
         return made[-1] if made else None
 
-    async def _read(self, raw: Artifact, response: Response, kind: Kind) -> tuple[Artifact | None, str]:
+    async def _new_markdown(self, raw: Artifact, response: Response, kind: Kind) -> tuple[Artifact | None, str]:
         """Have the content read; when that fails, a second time in the simplest way; with what went wrong in words."""
         most_s = _READ_PDF_S if kind.name == "pdf" else _READ_S
-        told = ""
+        failed = ""
         for reader, deadline_s in (
             (_READERS[kind.name], max(1.0, min(most_s, self._left() * _FIRST_SHARE))),
             (_PLAIN_READERS.get(kind.name, ""), _READ_PLAIN_S),
@@ -240,29 +240,29 @@ class _Job:
                 break
             with self.call.session.spool("the readable text") as target:
                 try:
-                    found = await self._work(reader, raw, target, response, deadline_s)
+                    found = await self._convert(reader, raw, target, response, deadline_s)
                 except BursarError as error:
-                    told = told or f"the main content could not be found ({error.code}: {error.message})"
+                    failed = failed or f"the main content could not be found ({error.code}: {error.message})"
                     if error.code in ("too_slow", "busy") and deadline_s < most_s:
-                        told += f"; ask again, it is fetched already, or {longer(self.call)}"
+                        failed += f"; ask again, it is fetched already, or {longer(self.call)}"
                     continue
                 if "bad" in found:
                     return None, _BAD_PDF.get(str(found["bad"]), str(found["bad"]))
                 if found.get("words") == 0 and kind.name in _WORDLESS:
                     return None, _WORDLESS[kind.name]
                 if found.get("entries") != 0:
-                    return await self._keep(target, raw, found), told
-        return None, told or "it is not what it says it is"
+                    return await self._store_markdown(target, raw, found), failed
+        return None, failed or "it is not what it says it is"
 
-    async def _work(
+    async def _convert(
         self, reader: str, raw: Artifact, target: Spool, response: Response, deadline_s: float
     ) -> dict[str, Scalar]:
         url, charset = response.final_url, response.charset
         wanted = {"source": raw.path, "target": str(target.path), "url": url, "charset": charset}
-        found = await self._worked(reader, wanted, deadline_s, reads=[raw.path], writes=[target.path])
-        return _known(found)
+        found = await self._in_worker(reader, wanted, deadline_s, reads=[raw.path], writes=[target.path])
+        return _facts_of_worker(found)
 
-    async def _worked(
+    async def _in_worker(
         self,
         function: str,
         wanted: Mapping[str, str],
@@ -276,7 +276,7 @@ class _Job:
             function, wanted, reads=reads, writes=writes, deadline_s=deadline_s, within_s=within_s
         )
 
-    async def _keep(self, target: Spool, raw: Artifact, found: Mapping[str, Scalar]) -> Artifact:
+    async def _store_markdown(self, target: Spool, raw: Artifact, found: Mapping[str, Scalar]) -> Artifact:
         facts: dict[str, Scalar] = {"source": raw.id}
         for name, value in found.items():
             usual = (name == "encoding" and value in ("utf-8", "")) or (name == "found" and value == "main content")
@@ -286,13 +286,13 @@ class _Job:
         await anyio.to_thread.run_sync(target.pour, writer)
         return await writer.finish(raw.state if raw.state == "partial" else None, facts=facts)
 
-    async def _text(self, raw: Artifact, response: Response, hint: Hint, facts: dict[str, Fact]) -> Done:
+    async def _as_utf8(self, raw: Artifact, response: Response, hint: Hint, facts: dict[str, Fact]) -> Done:
         """Text that is UTF-8 is shown as received; else it is stored once more, as UTF-8."""
         if await anyio.to_thread.run_sync(_is_utf8, raw):
             return Done(facts=facts, output=raw, hint=hint)
         with self.call.session.spool("the text as UTF-8") as target:
             try:
-                found = await self._work(_TO_UTF8, raw, target, response, _READ_S)
+                found = await self._convert(_TO_UTF8, raw, target, response, _READ_S)
             except BursarError as error:
                 return Done(facts=facts | {"note": f"its encoding is unknown ({error.code})"}, output=raw, hint=hint)
             writer = self.call.output(f"page{Path(hint.name).suffix}")
@@ -304,23 +304,23 @@ class _Job:
         }
         return Done(facts=facts | received, output=text, hint=hint)
 
-    async def _picture(self, raw: Artifact) -> dict[str, Fact]:
+    async def _picture_facts(self, raw: Artifact) -> dict[str, Fact]:
         try:
-            found = _known(await self._worked(_INSPECT, {"path": raw.path}, _READ_S, reads=[raw.path]))
+            found = _facts_of_worker(await self._in_worker(_INSPECT, {"path": raw.path}, _READ_S, reads=[raw.path]))
         except BursarError as error:
             return {"kind": "image", "unreadable": error.code}
         if "bad" in found:
             return {"kind": "image", "unreadable": str(found["bad"]).replace("_", " ")}
-        told: dict[str, Fact] = {
+        facts: dict[str, Fact] = {
             name: found[name] for name in ("format", "width", "height", "animated") if found.get(name)
         }
-        return {"kind": "image", **told}
+        return {"kind": "image", **facts}
 
 
-def _known(found: Json) -> dict[str, Scalar]:
+def _facts_of_worker(found: Json) -> dict[str, Scalar]:
     """Take from a worker's answer what it may tell: a page that took it over must not speak of other things."""
-    told = found if isinstance(found, dict) else {}
-    return {name: value for name, value in told.items() if name in _TOLD and isinstance(value, Scalar)}
+    facts = found if isinstance(found, dict) else {}
+    return {name: value for name, value in facts.items() if name in _WORKER_FACTS and isinstance(value, Scalar)}
 
 
 def _facts(response: Response) -> dict[str, Fact]:
@@ -329,12 +329,12 @@ def _facts(response: Response) -> dict[str, Fact]:
         facts["content_type"] = response.content_type
     if response.source != "network":
         facts["from"] = "this session's cache" if response.source == "cache" else "this session's cache, unchanged"
-    return facts
+    return facts | (_failure_facts(response.failure) if response.failure else {})
 
 
-def _told(failure: Failure) -> dict[str, Fact]:
-    told: dict[str, Fact] = {"code": failure.code, "cause": failure.message, "fix": failure.fix}
-    return told if failure.stage == "http_status" else {"failed_at": failure.stage.replace("_", " "), **told}
+def _failure_facts(failure: Failure) -> dict[str, Fact]:
+    facts: dict[str, Fact] = {"code": failure.code, "cause": failure.message, "fix": failure.fix}
+    return facts if failure.stage == "http_status" else {"failed_at": failure.stage.replace("_", " "), **facts}
 
 
 def _head(artifact: Artifact) -> bytes:

@@ -12,6 +12,7 @@ import anyio.to_thread
 from pydantic import Field
 
 from ..artifacts import Spool
+from ..content.writeback import refuse_truncated
 from ..errors import BursarError
 from ..guard.created import CreatedFile
 from ..guard.names import written
@@ -19,7 +20,6 @@ from ..pdf.font_files import readable_places
 from .base import Call, Done, Fact, Tool, ToolArgs
 from .pdf_pictures import PictureFinder
 from .progress import watched
-from .writeback import refuse_truncated
 
 _REFERENCES = "bursar.pdf.work:references"
 _WRITE = "bursar.pdf.work:write"
@@ -74,7 +74,7 @@ class WritePdf(Tool[WritePdfArgs]):
         if args.path and PurePath(args.path).suffix.casefold() != ".pdf":
             raise BursarError("bad_path", "the path does not end in .pdf", "Name a file such as out/report.pdf")
         with ExitStack() as spools:
-            job = _Job.begin(args, call, spools)
+            job = _Document.begin(args, call, spools)
             await anyio.to_thread.run_sync(job.take_text)
             if not args.path:
                 return await job.stored(await job.made())
@@ -83,7 +83,7 @@ class WritePdf(Tool[WritePdfArgs]):
 
 
 @dataclass(slots=True)
-class _Job:
+class _Document:
     """One document; what is in the making lies in spools, which are gone at the end of the call."""
 
     args: WritePdfArgs

@@ -66,8 +66,8 @@ def hasty(monkeypatch):
     """Everybody reports much more often than in life, so that short works do too."""
     monkeypatch.setattr("bursar.server.progress.EVERY_S", 0.01)
     monkeypatch.setattr("bursar.tools.progress.LOOK_S", 0.003)
-    monkeypatch.setattr("bursar.tools.threads._REPORT_EVERY_S", 0.003)
-    monkeypatch.setattr("bursar.artifacts.engines._TOLD_EVERY_S", 0.003)
+    monkeypatch.setattr("bursar.tools.progress._REPORT_EVERY_S", 0.003)
+    monkeypatch.setattr("bursar.artifacts.engines._REPORT_EVERY_S", 0.003)
 
 
 @pytest.fixture

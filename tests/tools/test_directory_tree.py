@@ -15,12 +15,12 @@ import anyio
 import pytest
 from bursar.artifacts import Artifact
 from bursar.budget.cut import Allowance
+from bursar.content import walk as walking
+from bursar.content.ignore import Rules
 from bursar.errors import BursarError
 from bursar.guard.paths import Workspace
-from bursar.tools import walk as walking
 from bursar.tools.base import Done
 from bursar.tools.directory_tree import DirectoryTree
-from bursar.tools.ignore import Rules
 from tool_place import Place
 
 posix = pytest.mark.skipif(os.name == "nt", reason="POSIX file system")

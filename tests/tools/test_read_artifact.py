@@ -159,18 +159,25 @@ def test_a_running_one_shows_its_end_and_its_state(place):
     assert (ended.facts["state"], ended.facts["exit_code"]) == ("partial", 1)
 
 
-def test_waiting_gathers_lines_until_the_command_ends(place):
+def counting(place, numbers, *, ends=True):
+    """Start a command that prints a line for each number, one every 30 ms; return its writer and its thread."""
     writer = place.session.writer(tool="terminal", did="$ count")
     shared = writer.descriptor()
 
     def work():
-        for number in range(20):
-            time.sleep(0.03)
+        for number in numbers:
             os.write(shared, b"line %d\n" % number)
-        writer.commit(facts={"exit_code": 0})
+            time.sleep(0.03)
+        if ends:
+            writer.commit(facts={"exit_code": 0})
 
     worker = threading.Thread(target=work)
     worker.start()
+    return writer, worker
+
+
+def test_waiting_gathers_lines_until_the_command_ends(place):
+    _, worker = counting(place, range(20))
     reading = read(place, artifact="a1", wait_s=20)
     worker.join()
     assert text(reading) == "".join(f"line {number}\n" for number in range(20))
@@ -178,18 +185,7 @@ def test_waiting_gathers_lines_until_the_command_ends(place):
 
 
 def test_waiting_for_the_rest_gathers_it_until_the_command_ends(place):
-    writer = place.session.writer(tool="terminal", did="$ count")
-    shared = writer.descriptor()
-    os.write(shared, b"line 0\n")
-
-    def work():
-        for number in range(1, 9):
-            time.sleep(0.03)
-            os.write(shared, b"line %d\n" % number)
-        writer.commit(facts={"exit_code": 0})
-
-    worker = threading.Thread(target=work)
-    worker.start()
+    _, worker = counting(place, range(9))
     reading = read(place, artifact="a1", lines="2-", wait_s=20)
     worker.join()
     assert text(reading) == "".join(f"line {number}\n" for number in range(1, 9))
@@ -294,17 +290,7 @@ def test_a_search_ends_before_the_client_gives_up_and_tells_what_it_found(place,
 
 
 def test_a_range_that_is_not_there_yet_is_waited_for(place):
-    writer = place.session.writer(tool="terminal", did="$ serve")
-    shared = writer.descriptor()
-    os.write(shared, b"line 1\n")
-
-    def work():
-        for number in range(2, 7):
-            time.sleep(0.05)
-            os.write(shared, b"line %d\n" % number)
-
-    worker = threading.Thread(target=work)
-    worker.start()
+    writer, worker = counting(place, range(1, 7), ends=False)
     reading = read(place, artifact="a1", lines="5-5", wait_s=20)
     worker.join()
     assert text(reading) == "line 5\n"

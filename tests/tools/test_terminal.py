@@ -511,6 +511,8 @@ async def test_a_call_whose_session_another_process_deletes_ends_with_its_comman
 async def test_output_that_cannot_be_kept_and_that_nobody_waits_for_is_told_in_the_log(
     bench: Bench, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ):
+    gc.collect()  # tasks that earlier tests left unfinished are logged when they are collected
+    caplog.clear()
     reference = live(await bench("read line; echo $line", background=True))
 
     def full(*_: object) -> None:

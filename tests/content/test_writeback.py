@@ -1,8 +1,8 @@
 """What was cut for a model's eyes is recognised, and prose about it is not."""
 
 import pytest
+from bursar.content.writeback import find_marker, refuse_truncated
 from bursar.errors import BursarError
-from bursar.tools.writeback import find_marker, refuse_truncated
 
 HANDLE = "ses_7YPxeoPWhvJzA5JUzD2oEf"
 NOTICES = [

@@ -28,7 +28,7 @@ _IGNORED_NAMED = 3
 _BEAT_EVERY = 256
 
 Beat = Callable[[float], None]
-"""Told how many entries were seen; raises to stop."""
+"""Given how many entries were seen; raises to stop."""
 
 
 @dataclass(slots=True)
