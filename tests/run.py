@@ -62,7 +62,10 @@ def main():
     install()
     print(f"--- install: ok, {time.monotonic() - started:.1f} s", flush=True)
     environment = os.environ | {"PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}", "VIRTUAL_ENV": str(VENV)}
-    tests = ["python", "-m", "pytest", "--numprocesses", TESTS_AT_ONCE, "--dist", "worksteal", *sys.argv[1:]]
+    # Of its own: pytest clears away what earlier runs left in the common place, and fails where it cannot.
+    place = tempfile.mkdtemp(prefix="bursar-tests-")
+    tests = ["python", "-m", "pytest", "--basetemp", f"{place}/t", "--numprocesses", TESTS_AT_ONCE]
+    tests += ["--dist", "worksteal", *sys.argv[1:]]
     beside = {
         "format": ["ruff", "format", "--check", "."],
         "lint": ["ruff", "check", "."],
@@ -72,6 +75,8 @@ def main():
     steps = [begin("tests", tests, environment)]
     steps += [begin(name, command, environment, subprocess.PIPE) for name, command in beside.items()]
     failed = [step[0] for step in steps if has_failed(*step)]
+    if not failed:
+        subprocess.run(["rm", "-rf", place], check=False)
     outcome = f"failed: {', '.join(failed)}" if failed else "all is well"
     print(f"{outcome}, {time.monotonic() - started:.0f} s")
     sys.exit(bool(failed))

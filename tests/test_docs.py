@@ -64,6 +64,12 @@ def test_the_tools_document_shows_what_the_command_prints():
     assert shown.group(1) == bursar("tools").stdout
 
 
+def test_the_readme_tells_what_all_tools_cost():
+    counted = re.search(r"^(\d+) tokens in all$", bursar("tools").stdout, re.MULTILINE)
+    assert counted
+    assert f"cost the model {counted[1]} tokens" in (ROOT / "README.md").read_text("utf-8")
+
+
 @pytest.mark.parametrize("setting", fields(Settings), ids=lambda setting: setting.name)
 def test_every_setting_is_documented_and_in_the_help(setting):
     option = f"--{setting.name.replace('_', '-')}"

@@ -145,7 +145,7 @@ class Scene:
         self.real = Aim(handle, "a1", str(path), transport)
         directory = path.parent.parent / "".join(secrets.choice("abcdefgh234567") for _ in range(12))
         self.none = Aim("ses_" + secrets.token_hex(11), "a1", str(directory / path.name), secrets.token_hex(16))
-        self.every = 1
+        self.spellings = slice(None)
         (self.work / "link").mkdir()
 
     def links(self, aim):
@@ -299,11 +299,11 @@ def deletion(scene, aim):
 
 def paths(scene, aim):
     scene.links(aim)
-    for path in _paths(aim)[:: scene.every]:
+    for path in _paths(aim)[scene.spellings]:
         yield scene.bob.call("read_file", path=path)
         yield scene.bob.call("directory_tree", path=os.path.dirname(path) or path)
         yield scene.bob.call("read_artifact", artifact=path)
-    for number in range(0, 40, scene.every):
+    for number in range(40)[scene.spellings]:
         # What the server holds open just then has nothing to do with what is asked for.
         said = scene.bob.call("read_file", path=f"/proc/self/fd/{number}")
         yield said if scene.marker in said or '"isError": true' not in said else "refused"
@@ -315,7 +315,7 @@ def paths(scene, aim):
 def paths_in_commands(scene, aim):
     """What a command prints that was told a path: the reply around it is the server's, that is the kernel's."""
     scene.links(aim)
-    spelled = [path for path in _paths(aim)[:: scene.every] if "\0" not in path]
+    spelled = [path for path in _paths(aim)[scene.spellings] if "\0" not in path]
     for program in ("cat", "stat -c %s", "ls -la", "cd", "test -e"):
         words = " ".join(shlex.quote(path) for path in spelled)
         yield scene.bob.call("terminal", command=f"for path in {words}; do {program} $path 2>&1; echo $?; done")
@@ -531,18 +531,18 @@ def columns():
     return [(who, transport) for who in PRINCIPALS for transport in TRANSPORTS if who == "one" or transport != "stdio"]
 
 
-def run(principals, transport, chosen=None, every=1, means="namespaces + Landlock"):
-    """Try everything, of the paths only every so manieth; yield the name of each attack and what came of it."""
+def run(principals, transport, chosen=None, spellings=slice(None), means="namespaces + Landlock"):
+    """Try everything, of the spellings of a path only a slice; yield the name of each attack and what came of it."""
     with scene_of(principals, transport, means) as first:
         scene = first
-        scene.every = every
+        scene.spellings = spellings
         for name, (_, where, _) in ATTACKS.items():
             if transport in where and (chosen is None or name in chosen):
                 found = outcome(scene, name)
                 yield name, found
                 if found == "opens" and name == "deleting the session":
                     scene = replaced(scene)
-                    scene.every = every
+                    scene.spellings = spellings
 
 
 def replaced(scene):

@@ -3,11 +3,12 @@
 import json
 import os
 import time
+from contextlib import closing
 
 import pytest
+from bursar.artifacts import Limits, Store
 from bursar.budget import tokens
 from wire import Client, module
-from wire import server as running
 
 HANDSHAKES = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"]
 MODERN = {
@@ -139,12 +140,13 @@ def test_a_data_directory_that_cannot_be_written_is_an_error_and_not_the_end(tmp
 
 
 @pytest.mark.needs("root")
-def test_references_into_many_sessions_do_not_pile_up(options, folder, tmp_path):
-    (folder / "note.txt").write_text("hello\n")
+def test_references_into_many_sessions_do_not_pile_up(options, tmp_path):
     references = []
-    for _ in range(12):
-        with running(*options) as other:
-            references.append(json.loads(other.call("read_file", path="note.txt")[0])["artifact"])
+    with closing(Store(tmp_path / "data" / "bursar", Limits())) as store:
+        for _ in range(12):
+            with store.create(f"local:{os.getuid()}").writer(tool="t", did="d", label="note.txt") as writer:
+                writer.write(b"hello\n")
+            references.append(writer.commit().ref)
     client = Client(module(*options))
     client.handshake()
     for reference in references[:4]:
