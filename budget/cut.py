@@ -1,6 +1,8 @@
 """Cut a text to an allowance: the longest head or tail whose JSON form is within it, ending where a reader would."""
 
 import json
+from bisect import bisect_left
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from . import graphemes, tokens
@@ -23,6 +25,12 @@ class Allowance:
 
     tokens: int
     bytes: int
+
+
+def longest(most: int, fits: Callable[[int], bool]) -> int:
+    """Return the largest number from 1 to `most` that `fits`, if all smaller ones do; 0 if none does."""
+    numbers = range(max(0, most), 0, -1)
+    return len(numbers) - bisect_left(numbers, True, key=fits)
 
 
 def fits(text: str, allowance: Allowance) -> bool:

@@ -125,7 +125,7 @@ class Watch:
         )
 
     def _scan(self, data: bytes, first_line: int) -> None:
-        """Previewer at whole lines, or at a piece of a long one."""
+        """Look at whole lines, or at a piece of a long one."""
         for judged, (found, behind) in enumerate(_candidates(data, first_line), start=1):
             if found.number != self._carry_line or not self._carry_judged:
                 self._judge(found)

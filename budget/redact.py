@@ -5,16 +5,14 @@ One that is not in one piece is not recognised: with an escape for a letter (`\\
 All patterns are RE2's: no text makes them slow.
 """
 
-import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import cast
 
 from .clean import utf8
 from .content import Content
-from .json_size import dumps
 from .pattern import compile_bytes
 
 REACH_BYTES = 16 << 10
@@ -160,20 +158,14 @@ def redacted(text: str) -> str:
     return b"".join([*parts, data[position:]]).decode("utf-8", "replace") if parts else text
 
 
-def document(text: str) -> str:
-    """Replace the credentials in all names and texts of a JSON document."""
-    if next(secrets(text.encode()), None) is None:
-        return text
-    return dumps(_value(json.loads(text)))
-
-
-def _value(value: object) -> object:
+def document(value: object) -> object:
+    """Replace the credentials in all names and texts of what JSON can say."""
     if isinstance(value, str):
         return redacted(value)
-    if isinstance(value, list):
-        return [_value(item) for item in cast("list[object]", value)]
-    if isinstance(value, dict):
-        return {redacted(name): _value(item) for name, item in cast("dict[str, object]", value).items()}
+    if isinstance(value, Sequence):
+        return [document(item) for item in cast("Sequence[object]", value)]
+    if isinstance(value, Mapping):
+        return {redacted(name): document(item) for name, item in cast("Mapping[str, object]", value).items()}
     return value
 
 

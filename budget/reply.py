@@ -4,14 +4,15 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, cast
+from functools import cached_property
+from typing import Any, cast
 
 from . import cut
 from .ceilings import Ceiling
-from .clean import clean, utf8
+from .clean import clean
 from .cut import Allowance
 from .json_size import cost, dumps, less, within
-from .page import Page, Piece, Resume
+from .previews.base import Preview, Resume, View
 
 FACT_MAX_CHARACTERS = 300
 PATH_MAX_CHARACTERS = 4096
@@ -32,35 +33,6 @@ _FRAME_OF_PARTS = Allowance(tokens=40, bytes=120)
 
 _NEXT = Allowance(tokens=140, bytes=420)
 """Kept free for `incomplete` and the measures of the whole, which depend on what was left out."""
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """What a view shows of a content that does not fit whole.
-
-    Attributes:
-        value: what stands under `preview`.
-        left_out: what is missing, such as `99,940 of 100,000 lines not shown`; empty when nothing is.
-        resume: arguments of the call that shows more; None when there is no more.
-        size: measures of the whole that only matter when it is not shown, such as its tokens.
-    """
-
-    value: str | Mapping[str, Any]
-    left_out: str = ""
-    resume: Resume | None = None
-    size: Mapping[str, Any] = field(default_factory=dict[str, Any])
-
-
-class View(Protocol):
-    """A content as it can be shown under any allowance, down to none at all."""
-
-    def whole(self, allowance: Allowance) -> str | None:
-        """Return all of the content if it fits, else None; cheap."""
-        ...
-
-    def part(self, allowance: Allowance) -> Shown:
-        """Show what is most useful of it."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,14 +61,31 @@ class Draft:
         return int(self.size.get("bytes", 0)) + sum(part.content_bytes for part in self.parts)
 
 
-def fit(draft: Draft, ceiling: Ceiling) -> str:
-    """Serialise a reply within its ceiling.
+@dataclass(frozen=True)
+class Reply:
+    """A reply as an object, until it is sent.
 
-    Returns:
-        One line of JSON of at most `ceiling.bytes` bytes of UTF-8 and `ceiling.tokens` tokens.
+    Attributes:
+        value: what is told, by name.
     """
+
+    value: Mapping[str, Any]
+
+    @cached_property
+    def text(self) -> str:
+        """It as it is sent: one line of JSON."""
+        return dumps(self.value)
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether a content is not shown whole; what stands in a content itself does not count."""
+        return any("incomplete" in part for part in (self.value, *self.value.get("parts", ())))
+
+
+def fit(draft: Draft, ceiling: Ceiling) -> Reply:
+    """Make a reply whose text has at most `ceiling.bytes` bytes of UTF-8 and `ceiling.tokens` tokens."""
     room = Allowance(ceiling.tokens, ceiling.bytes)
-    return dumps(_fit_parts(draft, room) if draft.parts else _fit(draft, room))
+    return Reply(_fit_parts(draft, room) if draft.parts else _fit(draft, room))
 
 
 def error_line(code: str, message: str, fix: str, ceiling: Ceiling) -> str:
@@ -105,12 +94,12 @@ def error_line(code: str, message: str, fix: str, ceiling: Ceiling) -> str:
     return cut.head(line, Allowance(ceiling.tokens, ceiling.bytes))
 
 
-def next_call(reference: str, resume: Resume) -> str:
+def next_call(reference: str, suggest: Resume) -> str:
     """Write the call that a model can make next, such as `read_artifact(artifact="…/a7", lines="41-80")`.
 
     A long argument is not repeated: the model has just written it.
     """
-    arguments: dict[str, str | int] = {**({"artifact": reference} if reference else {}), **resume}
+    arguments: dict[str, str | int] = {**({"artifact": reference} if reference else {}), **suggest}
     written = {name: _argument(value) for name, value in arguments.items()}
     shown = [
         f"{name}={text if len(text.encode()) <= _ARGUMENT_MAX_BYTES else f'<the same {name}>'}"
@@ -128,15 +117,13 @@ def _argument(value: str | int) -> str:
 def facts(given: Mapping[str, Any]) -> dict[str, Any]:
     """Bound facts: clean texts of at most 300 characters, at most 24 of them; lists and objects likewise."""
     bounded = {
-        clean(name, 64): clean(value, PATH_MAX_CHARACTERS)
-        if name in _PATHS and isinstance(value, str)
-        else _fact(value)
+        clean(name, 64): _fact(value, PATH_MAX_CHARACTERS if name in _PATHS else FACT_MAX_CHARACTERS)
         for name, value in list(given.items())[:FACTS_MAX]
     }
     return bounded | ({"more_facts": len(given) - FACTS_MAX} if len(given) > FACTS_MAX else {})
 
 
-def _fact(value: object, is_path: bool = False) -> object:
+def _fact(value: object, most: int = FACT_MAX_CHARACTERS) -> object:
     if isinstance(value, bool | int | None):
         return value
     if isinstance(value, float):
@@ -148,58 +135,7 @@ def _fact(value: object, is_path: bool = False) -> object:
         return [_fact(item) for item in items[:FACTS_MAX]] + (
             [f"… {len(items) - FACTS_MAX} more"] if len(items) > FACTS_MAX else []
         )
-    return clean(str(value), PATH_MAX_CHARACTERS if is_path else FACT_MAX_CHARACTERS)
-
-
-@dataclass(frozen=True, slots=True)
-class PageView:
-    """Shows as many whole pieces of a page as fit, and says how to go on behind them."""
-
-    page: Page
-
-    def whole(self, allowance: Allowance) -> str | None:
-        """Return the page if it is all that was asked for and fits."""
-        if self.page.after is not None or sum(len(piece.text) for piece in self.page.pieces) > allowance.bytes:
-            return None
-        text = self._text(len(self.page.pieces))
-        return text if cut.fits(text, allowance) else None
-
-    def part(self, allowance: Allowance) -> Shown:
-        """Show the first pieces, or the start of the first if even that is too long."""
-        pieces = self.page.pieces
-        fitting, beyond = 0, len(pieces) + 1
-        while beyond - fitting > 1:
-            middle = (fitting + beyond) // 2
-            if cut.fits(self._text(middle), allowance):
-                fitting = middle
-            else:
-                beyond = middle
-        if fitting == 0 and pieces:
-            return self._inside(pieces[0], allowance)
-        resume = pieces[fitting].resume if fitting < len(pieces) else self.page.after
-        return Shown(self._text(fitting), "" if resume is None else _follows(resume), resume)
-
-    def _inside(self, piece: Piece, allowance: Allowance) -> Shown:
-        shown = cut.head(utf8(piece.text), allowance)
-        if not shown:
-            return Shown("", "nothing of this fits", piece.resume)
-        if piece.offset is None:
-            behind = self.page.pieces[1].resume if len(self.page.pieces) > 1 else self.page.after
-            return Shown(shown, "the end of this entry is cut off", behind)
-        taken = len(piece.text[: len(shown)].encode("utf-8", "surrogateescape"))
-        end = str(piece.resume.get("bytes", "-")).partition("-")[2]
-        resume = {"bytes": f"{piece.offset + taken}-{end}"}
-        return Shown(shown, _follows(resume), resume)
-
-    def _text(self, count: int) -> str:
-        return utf8("".join(piece.text for piece in self.page.pieces[:count]))
-
-
-def _follows(resume: Resume) -> str:
-    """Say what a page that ends early leaves out of what was asked for."""
-    if "grep" in resume:
-        return "more matches follow"
-    return next((f"{unit} {resume[unit]} follow" for unit in ("lines", "bytes") if unit in resume), "more follows")
+    return clean(str(value), most)
 
 
 def _fit(draft: Draft, ceiling: Allowance) -> dict[str, Any]:
@@ -207,14 +143,14 @@ def _fit(draft: Draft, ceiling: Allowance) -> dict[str, Any]:
     view = draft.view
     if view is None:
         return _fit_bare(draft, ceiling)
-    frame = _assemble(draft, Shown(""))
+    frame = _assemble(draft, Preview(""))
     # A byte is never more than a token: what fits so needs no counting, and a small call no vocabulary.
     length = len(dumps(frame).encode())
     uncounted = min(ceiling.tokens, ceiling.bytes) - length
     if uncounted > 0 and (text := view.whole(Allowance(uncounted, uncounted))) is not None:
-        return _assemble(draft, Shown(text))
+        return _assemble(draft, Preview(text))
     room = less(ceiling, cost(frame))
-    if (text := view.whole(room)) is not None and within(reply := _assemble(draft, Shown(text)), ceiling):
+    if (text := view.whole(room)) is not None and within(reply := _assemble(draft, Preview(text)), ceiling):
         return reply
     room = less(room, Allowance(min(_NEXT.tokens, room.tokens // 2), min(_NEXT.bytes, room.bytes // 2)))
     if draft.preview is not None:
@@ -228,7 +164,7 @@ def _fit(draft: Draft, ceiling: Allowance) -> dict[str, Any]:
 
 def _fit_bare(draft: Draft, ceiling: Allowance) -> dict[str, Any]:
     """Fit a reply without a preview: entries go from the last, then what is left of the first is cut."""
-    shown = draft.view.part(Allowance(0, 0)) if draft.view is not None else Shown("")
+    shown = draft.view.part(Allowance(0, 0)) if draft.view is not None else Preview("")
     entries = dict(draft.entries)
     while entries:
         reply = _assemble(Draft(entries, draft.reference, draft.size), shown)
@@ -244,15 +180,14 @@ def _fit_bare(draft: Draft, ceiling: Allowance) -> dict[str, Any]:
     return {name: cut.head(value if isinstance(value, str) else dumps(value), room)}
 
 
-def _assemble(draft: Draft, shown: Shown) -> dict[str, Any]:
+def _assemble(draft: Draft, shown: Preview) -> dict[str, Any]:
     reply = dict(draft.entries)
-    if shown.left_out:
-        whole = f" ({shown.size['tokens']} tokens in all)" if "tokens" in shown.size else ""
-        reply["incomplete"] = shown.left_out + whole
-        if shown.resume is not None:
-            reply["incomplete"] += f"; see more: {next_call(draft.reference, shown.resume)}"
-    if draft.size or shown.size:
-        reply["size"] = {**draft.size, **shown.size}
+    if not shown.is_complete:
+        whole = f" ({shown.measures['tokens']} tokens in all)" if "tokens" in shown.measures else ""
+        more = f"; see more: {next_call(draft.reference, shown.suggest)}" if shown.suggest else ""
+        reply["incomplete"] = shown.left_out + whole + more
+    if draft.size or shown.measures:
+        reply["size"] = {**draft.size, **shown.measures}
     if draft.view is not None:
         reply["preview"] = shown.value
     return reply

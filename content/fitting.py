@@ -6,8 +6,6 @@ To know a large table or document takes seconds, and parts of that are single st
 import os
 import stat
 from collections.abc import Mapping
-from dataclasses import asdict
-from functools import cached_property
 from typing import Any, cast
 
 from ..budget import reply, tokens
@@ -15,8 +13,8 @@ from ..budget.ceilings import Ceiling
 from ..budget.content import Content
 from ..budget.cut import Allowance
 from ..budget.notable import Notables
-from ..budget.previews.preview import CaptureFacts, Hint, Previewer
-from ..budget.reply import Draft, Shown
+from ..budget.previews.preview import CaptureFacts, ContentView, Hint
+from ..budget.reply import Draft, Reply
 from ..errors import BursarError
 from .page_view import PageView, Pointer
 
@@ -26,57 +24,25 @@ HEAVY_BYTES = 64 * 1024
 _TAKEN_APART = {"json", "jsonl", "csv", "tsv"}
 
 
-class ContentView:
-    """Shows a content: whole if it fits, else what its kind makes most useful."""
-
-    def __init__(self, content: Content, known: CaptureFacts, hint: Hint, sha256: str = "") -> None:
-        self.content = content
-        self._known = known
-        self._hint = hint
-        self._sha256 = sha256
-
-    @cached_property
-    def _look(self) -> Previewer:
-        return Previewer(self.content, self._known, self._hint)
-
-    @property
-    def is_heavy(self) -> bool:
-        """Whether it belongs into a worker; looks at how the content begins."""
-        return self.content.size > HEAVY_BYTES and self._look.kind in _TAKEN_APART
-
-    def whole(self, allowance: Allowance) -> str | None:
-        """Return the content if it is valid UTF-8 and fits."""
-        return self._look.whole(allowance) if self.content.size <= allowance.bytes else None
-
-    def part(self, allowance: Allowance) -> Shown:
-        """Show a preview by kind, with the measures that a reader of the whole wants."""
-        seen = self._look.part(allowance)
-        left_out = f"{seen.left_out} not shown" if seen.left_out else ""
-        return Shown(seen.value, left_out, seen.suggest or None, self._measures)
-
-    @cached_property
-    def _measures(self) -> dict[str, str]:
-        samples = [self.content.read(offset, length) for offset, length in tokens.windows(self.content.size)]
-        measures = {"tokens": tokens.human(tokens.estimate(self.content.size, samples))}
-        return measures | ({"sha256": self._sha256[:12]} if self._sha256 else {})
-
-    def told(self) -> dict[str, Any]:
-        """Return what makes it, but its content, as JSON has it."""
-        return {"known": asdict(self._known), "hint": asdict(self._hint), "sha256": self._sha256}
+def is_heavy(view: object) -> bool:
+    """Tell whether a worker is to show a content; looks at how it begins."""
+    if isinstance(view, ContentView):
+        return view.content.size > HEAVY_BYTES and view.kind in _TAKEN_APART
+    return isinstance(view, PageView) and view.size > HEAVY_BYTES
 
 
-def fitted(draft: Draft, ceiling: Ceiling, *, redacts: bool) -> str:
-    """Serialise a draft within its ceiling; what looks like a credential is replaced.
+def fitted(draft: Draft, ceiling: Ceiling, *, redacts: bool) -> Reply:
+    """Make a reply within its ceiling; what looks like a credential is replaced.
 
     Contents come here without theirs: what is cut in a preview can no longer be recognised. The rest, such as names and
     titles, is looked at here.
     """
-    text = reply.fit(draft, ceiling)
+    made = reply.fit(draft, ceiling)
     if not redacts:
-        return text
+        return made
     from ..budget import redact
 
-    return redact.document(text)
+    return Reply(cast("dict[str, Any]", redact.document(made.value)))
 
 
 def load() -> None:
@@ -84,13 +50,13 @@ def load() -> None:
     tokens.warm()
 
 
-def run(draft: Mapping[str, Any], ceiling: Mapping[str, Any], redacts: bool) -> str:
-    """Serialise a draft that came as JSON; see `fitted`.
+def run(draft: Mapping[str, Any], ceiling: Mapping[str, Any], redacts: bool) -> Mapping[str, Any]:
+    """Make a reply of a draft that came as JSON; see `fitted`. Returns it as an object.
 
     Raises:
         BursarError: another file has the name of a content.
     """
-    return fitted(_draft(draft, redacts=redacts), Ceiling(**ceiling), redacts=redacts)
+    return fitted(_draft(draft, redacts=redacts), Ceiling(**ceiling), redacts=redacts).value
 
 
 def _draft(told: Mapping[str, Any], *, redacts: bool) -> Draft:

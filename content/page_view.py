@@ -2,14 +2,14 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from ..budget import cut, tokens
+from ..budget import cut
 from ..budget.content import Content
 from ..budget.cut import Allowance
-from ..budget.page import Resume
-from ..budget.reply import Shown, dumps
+from ..budget.json_size import cost, dumps, less
+from ..budget.previews.base import Preview, Resume, tokens_of
 
 _LEVELS = 6
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})")
@@ -119,9 +119,9 @@ class PageView:
         text = self._read()
         return text if cut.fits(text, allowance) else None
 
-    def part(self, allowance: Allowance) -> Shown:
+    def part(self, allowance: Allowance) -> Preview:
         """Show the outline and the lead, and say at which line to read on."""
-        return page_view(self._read(), allowance, whole_bytes=self.size, whole_lines=self.lines)
+        return replace(page_view(self._read(), allowance, self.lines), measures=tokens_of(self.content))
 
     def _read(self) -> str:
         return self.content.read(0, min(self.size, _VIEWED_BYTES)).decode("utf-8", "replace")
@@ -137,38 +137,30 @@ class Pointer:
         """Nothing of it is text."""
         return None
 
-    def part(self, allowance: Allowance) -> Shown:
+    def part(self, allowance: Allowance) -> Preview:
         """Name the next step, if there is room for it."""
         value = {"next": self.following}
-        return Shown(value if cut.fits(dumps(value), allowance) else {})
+        return Preview(value if cut.fits(dumps(value), allowance) else {})
 
 
-def page_view(
-    markdown: str, allowance: Allowance, whole_bytes: int | None = None, whole_lines: int | None = None
-) -> Shown:
+def page_view(markdown: str, allowance: Allowance, whole_lines: int | None = None) -> Preview:
     """Show the outline and the lead of a page within an allowance.
 
     Args:
         markdown: the page, or as much of its start as is worth looking at.
         allowance: of the compact JSON of what is shown.
-        whole_bytes: size of the page if `markdown` is not all of it.
-        whole_lines: its lines, likewise.
+        whole_lines: lines of the page, if `markdown` is not all of it.
     """
     lines = markdown.split("\n")
     total = whole_lines or len(lines) - (not lines[-1])
-    size = {"tokens": tokens.human(tokens.estimate(whole_bytes or len(markdown.encode()), _samples(markdown)))}
     headings = outline(lines)
     room = Allowance(int(allowance.tokens * _OUTLINE_SHARE), int(allowance.bytes * _OUTLINE_SHARE))
     shown = _outline(headings, room) if allowance.tokens > _LEAD_MIN else {}
     if not cut.fits(dumps({**shown, "lead": ""}), allowance):
         shown = {}
-    value: dict[str, Any] = dict(shown)
-    spent = len(dumps({**value, "lead": ""}).encode()), tokens.count(dumps({**value, "lead": ""}))
-    left = Allowance(max(0, allowance.tokens - spent[1]), max(0, allowance.bytes - spent[0]))
     first = _lead_start(lines, headings)
-    lead = cut.head("\n".join(lines[first:]), left)
-    value["lead"] = lead
-    return Shown(value, *_rest(lines, first, lead, total), size)
+    lead = cut.head("\n".join(lines[first:]), less(allowance, cost({**shown, "lead": ""})))
+    return Preview({**shown, "lead": lead}, *_rest(lines, first, lead, total))
 
 
 def _rest(lines: Sequence[str], first: int, lead: str, total: int) -> tuple[str, Resume]:
@@ -205,13 +197,7 @@ def _outline(headings: Sequence[Heading], room: Allowance) -> dict[str, Any]:
             return {"outline": _entries(chosen)} | ({"deeper": hidden} if hidden else {})
     highest = min(heading.level for heading in headings)
     chosen = [heading for heading in headings if heading.level == highest]
-    fitting, beyond = 0, min(len(chosen), most) + 1
-    while beyond - fitting > 1:
-        middle = (fitting + beyond) // 2
-        if cut.fits(dumps(_entries(chosen[:middle])), room):
-            fitting = middle
-        else:
-            beyond = middle
+    fitting = cut.longest(min(len(chosen), most), lambda count: cut.fits(dumps(_entries(chosen[:count])), room))
     if not fitting:
         return {}
     return {"outline": _entries(chosen[:fitting]), "more_headings": f'{len(headings) - fitting}: grep="^#", context=0'}
@@ -229,8 +215,3 @@ def _entries(headings: Sequence[Heading]) -> list[str]:
 def cut_text(text: str, most: int) -> str:
     """Cut a short text for show."""
     return text if len(text) <= most else text[: most - 1].rstrip() + "…"
-
-
-def _samples(markdown: str) -> list[bytes]:
-    data = markdown.encode("utf-8", "replace")
-    return [data[offset : offset + length] for offset, length in tokens.windows(len(data))]

@@ -38,7 +38,7 @@ async def _call_once(settings: Settings, tool: str, arguments: Mapping[str, obje
     sys.stdout.buffer.write(answer.text.encode() + b"\n")
     sys.stdout.buffer.flush()
     size = len(answer.text.encode())
-    if '"state":"running"' in answer.text:
+    if answer.value.get("state") == "running":
         sys.stderr.write("what was still running has ended with this call; under a client it goes on\n")
     sys.stderr.write(f"{size:,} bytes, {tokens.count(answer.text):,} tokens{', an error' if answer.is_error else ''}\n")
     return int(answer.is_error)

@@ -29,7 +29,7 @@ from .constant_time import ConstantTimeRefusals
 from .fitter import Fitter
 from .lru_counter import LruCounter
 from .progress import reported
-from .render import SAME_MIN_BYTES, draft_of, is_partial
+from .render import SAME_MIN_BYTES, draft_of
 from .session_resolver import Sessions
 
 _GRACE = 1.1
@@ -38,9 +38,6 @@ kept a tenth back."""
 
 _REPLY_LEAST_S = 0.4
 """For the reply of a tool that took all of the patience."""
-
-_INLINE_BYTES = 4096
-"""A smaller content is fitted on the event loop: that is quicker than the way to a thread and back."""
 
 _SHARED_BYTES = 1600
 """A content of fewer bytes needs no share of what a turn may cost: so small, 20 of them fit beside one another."""
@@ -58,13 +55,20 @@ class Answer:
 
     Attributes:
         text: the reply: one line of JSON, or one line of prose if the call could not be done.
-        is_error: the call could not be done.
+        value: the reply as an object; empty if the call could not be done.
+        code: of the error; empty if the call was done.
         picture: an image to show beside it.
     """
 
     text: str
-    is_error: bool = False
+    value: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    code: str = ""
     picture: Picture | None = None
+
+    @property
+    def is_error(self) -> bool:
+        """Whether the call could not be done."""
+        return bool(self.code)
 
 
 @dataclass
@@ -165,19 +169,18 @@ class Dispatcher:
             async with ConstantTimeRefusals():
                 answer = await self._in_session(tool, arguments, client, account)
         except BursarError as error:
-            account.ended = error.code
             line = reply.error_line(error.code, error.message, error.fix, client.ceiling)
-            answer = Answer(self._without_credentials(line), is_error=True)
+            answer = Answer(self._without_credentials(line), code=error.code)
         except anyio.get_cancelled_exc_class():
             account.ended = "cancelled"
             self._close(account, time.monotonic() - started)
             raise
         except BaseException as error:  # noqa: BLE001 - SystemExit or a library's panic must not end the server
-            account.ended = "internal_error"
             log.crash(name)
             what = f"{name} failed in a way nobody foresaw ({type(error).__name__})"
             fix = "Try another way; the server's standard error has the details"
-            answer = Answer(reply.error_line("internal_error", what, fix, client.ceiling), is_error=True)
+            answer = Answer(reply.error_line("internal_error", what, fix, client.ceiling), code="internal_error")
+        account.ended = answer.code or "ok"
         account.reply_bytes = len(answer.text.encode())
         self._close(account, time.monotonic() - started)
         return answer
@@ -205,7 +208,7 @@ class Dispatcher:
             with self.sessions.working(session), reported(client.progress) as progress, shared_by(sharer):
                 async with self.turn(account, client, sharer):
                     answer = await self._in_turn(tool, args, session, replace(client, progress=progress), account)
-            is_known = session.handle in answer.text
+            is_known = answer.value.get("session") == session.handle
             return answer
         finally:
             self.sessions.end_call(session, is_known=is_known)
@@ -312,15 +315,14 @@ class Dispatcher:
         draft = draft_of(told, call, self.settings.preview_tokens, seen, by_uri=self.sessions.are_remote)
         account.artifact = _kept_at(told)
         account.content_bytes = draft.content_bytes
-        if isinstance(told, Reading) or account.content_bytes <= _INLINE_BYTES:
-            text = self.fitter.at_once(draft, ceiling)
-        else:
-            text = await self.fitter.fit(draft, ceiling, within_s)
-        account.truncated = is_partial(text)
+        made = await self.fitter.fit(draft, ceiling, within_s)
+        account.truncated = made.is_partial
         if isinstance(told, Done) and not told.afresh:
             self._remember(told)
         picture = told.picture if isinstance(told, Done) else None
-        return Answer(text, picture=picture if picture and len(picture.data) <= PICTURE_BYTES else None)
+        return Answer(
+            made.text, made.value, picture=picture if picture and len(picture.data) <= PICTURE_BYTES else None
+        )
 
     def _recognised(self, done: Done, call: Call, seen: set[str]) -> Done:
         """Put artifacts in the place of writers, and the first artifact of a repeated call in that of its repetition.

@@ -1,27 +1,32 @@
-"""Makes the text of a reply in its time: what is slow to show is left out of it, and never the reply."""
+"""Makes a reply in its time: what is slow to show is left out of it, and never the reply."""
 
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import anyio
 
 from ..artifacts import Artifact
 from ..budget.ceilings import Ceiling
 from ..budget.cut import Allowance
-from ..budget.reply import Draft, Shown
-from ..content.fitting import HEAVY_BYTES, ContentView, fitted
+from ..budget.previews.base import Preview
+from ..budget.previews.preview import ContentView
+from ..budget.reply import Draft, Reply
+from ..content.fitting import fitted, is_heavy
 from ..content.page_view import PageView, Pointer
 from ..errors import BursarError
 from ..guard.fair import FairQueue
 from ..guard.workers import Workers
 
 _RUN = "bursar.content.fitting:run"
+_AT_ONCE_BYTES = 4096
+"""With less content a reply is made on the event loop: that is quicker than the way to a thread and back."""
+
 _THREADS, _THREADS_EACH = 3, 2
-"""Replies that are fitted at the same time, in all and for one sharer: each thread that computes delays the event loop
-by some milliseconds."""
+"""Replies that are made at the same time, in all and for one sharer: each thread that computes delays the event loop by
+some milliseconds."""
 
 _FIRST_BYTES = 4096
 
@@ -36,10 +41,10 @@ class _Unseen:
         """Nothing of it was looked at."""
         return None
 
-    def part(self, _allowance: Allowance) -> Shown:
+    def part(self, _allowance: Allowance) -> Preview:
         """Name the call that shows how it begins."""
         last = max(0, min(self.size, _FIRST_BYTES) - 1)
-        return Shown({}, f"all {self.size:,} bytes not shown", {"bytes": f"0-{last}"})
+        return Preview({}, f"all {self.size:,} bytes not shown", {"bytes": f"0-{last}"})
 
 
 @dataclass(frozen=True)
@@ -55,29 +60,29 @@ class Fitter:
     redacts: bool
     _threads: FairQueue = field(default_factory=lambda: FairQueue(all=_THREADS, each=_THREADS_EACH))
 
-    def at_once(self, draft: Draft, ceiling: Ceiling) -> str:
-        """Fit a draft whose contents are small."""
-        return fitted(draft, ceiling, redacts=self.redacts)
-
-    async def fit(self, draft: Draft, ceiling: Ceiling, within_s: float) -> str:
+    async def fit(self, draft: Draft, ceiling: Ceiling, within_s: float) -> Reply:
         """Fit a draft; one whose contents cannot be looked at in time shows nothing of them, and says why.
 
         Raises:
             BursarError: damaged, source_changed, read_failed or unknown_artifact; a content cannot be read.
         """
+        if draft.content_bytes <= _AT_ONCE_BYTES:
+            return self.at_once(draft, ceiling)
         reason = f"showing it took longer than {within_s:.2g} s"
         with anyio.move_on_after(within_s):
-            told = await self._threads.in_thread(partial(_told, draft))
-            if told is None:
-                return await self._threads.in_thread(partial(self.at_once, draft, ceiling))
-            limits = {"bytes": ceiling.bytes, "tokens": ceiling.tokens}
+            reply = await self._threads.in_thread(partial(self._reply_or_request, draft, ceiling))
+            if isinstance(reply, Reply):
+                return reply
             try:
-                request = {"draft": told, "ceiling": limits, "redacts": self.redacts}
-                text = await self.workers.call(_RUN, request, reads=list(_paths(told)), deadline_s=within_s)
-                return str(text)
+                value = await self.workers.call(_RUN, reply.arguments, reads=reply.files, deadline_s=within_s)
+                return Reply(cast("dict[str, Any]", value))
             except BursarError as error:
                 reason = error.message
         return self.at_once(_unseen(draft, reason), ceiling)
+
+    def at_once(self, draft: Draft, ceiling: Ceiling) -> Reply:
+        """Fit a draft here and now."""
+        return fitted(draft, ceiling, redacts=self.redacts)
 
     async def warm(self) -> None:
         """Load what the first content that is taken apart needs."""
@@ -86,6 +91,23 @@ class Fitter:
     def close(self) -> None:
         """End every process."""
         self.workers.close()
+
+    def _reply_or_request(self, draft: Draft, ceiling: Ceiling) -> "Reply | _Request":
+        """Fit a draft unless one of its contents is heavy; then return what to ask a worker for."""
+        views = [one.view for one in (draft, *draft.parts) if one.view is not None]
+        if not any(map(is_heavy, views)) or not all(map(_is_known_to_workers, views)):
+            return self.at_once(draft, ceiling)
+        files: list[str] = []
+        limits = {"bytes": ceiling.bytes, "tokens": ceiling.tokens}
+        return _Request({"draft": _described(draft, files), "ceiling": limits, "redacts": self.redacts}, files)
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """What a worker is asked for: the arguments of `content.fitting.run`, and the files that it may read."""
+
+    arguments: Mapping[str, Any]
+    files: list[str]
 
 
 def _unseen(draft: Draft, reason: str) -> Draft:
@@ -97,51 +119,34 @@ def _unseen(draft: Draft, reason: str) -> Draft:
     return replace(draft, entries=entries, view=_Unseen(int(draft.size.get("bytes", 0))), parts=parts)
 
 
-def _told(draft: Draft) -> dict[str, Any] | None:
-    """Return a draft as JSON has it; None if it is to be fitted here: none of it is heavy, or not all can be told."""
-    drafts = [draft, *draft.parts]
-    views = [one.view for one in drafts if one.view is not None]
-    heavy = any(
-        view.is_heavy if isinstance(view, ContentView) else isinstance(view, PageView) and view.size > HEAVY_BYTES
-        for view in views
-    )
-    if not heavy or not all(_can_be_told(view) for view in views):
-        return None
-    return _draft(draft)
-
-
-def _can_be_told(view: object) -> bool:
+def _is_known_to_workers(view: object) -> bool:
     return isinstance(view, Pointer) or (
         isinstance(view, ContentView | PageView) and isinstance(view.content, Artifact)
     )
 
 
-def _draft(draft: Draft) -> dict[str, Any]:
+def _described(draft: Draft, files: list[str]) -> dict[str, Any]:
+    """Return a draft as JSON has it; the files of its contents are added to `files`."""
     return {
         "entries": dict(draft.entries),
         "reference": draft.reference,
         "size": dict(draft.size),
-        "view": None if draft.view is None else _view(draft.view),
+        "view": None if draft.view is None else _described_view(draft.view, files),
         "preview": None if draft.preview is None else [draft.preview.tokens, draft.preview.bytes],
-        "parts": [_draft(part) for part in draft.parts],
+        "parts": [_described(part, files) for part in draft.parts],
     }
 
 
-def _view(view: object) -> dict[str, Any]:
+def _described_view(view: object, files: list[str]) -> dict[str, Any]:
     if isinstance(view, Pointer):
-        return {"following": view.following}
+        return asdict(view)
     assert isinstance(view, ContentView | PageView)  # noqa: S101 - as was asked before
     artifact = view.content
     assert isinstance(artifact, Artifact)  # noqa: S101 - as was asked before
+    files.append(artifact.path)
     with artifact.opened() as content:
         status = os.fstat(content.descriptor)
     file = {"path": artifact.path, "size": artifact.size, "device": status.st_dev, "inode": status.st_ino}
-    rest = view.told() if isinstance(view, ContentView) else {"lines": view.lines}
-    return {"file": file, **rest}
-
-
-def _paths(told: dict[str, Any]) -> Iterator[str]:
-    if told["view"] is not None and "file" in told["view"]:
-        yield told["view"]["file"]["path"]
-    for part in told["parts"]:
-        yield from _paths(part)
+    if isinstance(view, PageView):
+        return {"file": file, "lines": view.lines}
+    return {"file": file, "known": asdict(view.known), "hint": asdict(view.hint), "sha256": view.sha256}

@@ -1,6 +1,5 @@
 """From the outcome of a tool to the draft of its reply."""
 
-import json
 from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
@@ -8,9 +7,8 @@ from typing import Any
 from ..artifacts import Artifact, Reference
 from ..budget.clean import clean
 from ..budget.cut import Allowance
-from ..budget.previews.preview import CaptureFacts, Hint
-from ..budget.reply import Draft, PageView, facts, next_call
-from ..content.fitting import ContentView
+from ..budget.previews.preview import CaptureFacts, ContentView, Hint
+from ..budget.reply import Draft, facts, next_call
 from ..guard.names import written
 from ..tools.base import Call, Done, Outcome, Reading
 
@@ -46,19 +44,11 @@ def draft_of(
     return replace(_of_done(outcome, call.did, preview, seen, by_uri), parts=parts)
 
 
-def is_partial(text: str) -> bool:
-    """Tell whether a reply shows only a part of a content; what stands in the content itself does not count."""
-    if '"incomplete":' not in text:
-        return False
-    told = json.loads(text)
-    return any("incomplete" in part for part in (told, *told.get("parts", ())))
-
-
 def _of_reading(reading: Reading, call: Call) -> Draft:
     artifact = reading.artifact
     named = {} if artifact is None else {"artifact": artifact.ref}
     entries = named | facts({"did": call.did, **reading.facts})
-    return Draft(entries, reference="" if artifact is None else artifact.ref, view=PageView(reading.page))
+    return Draft(entries, reference="" if artifact is None else artifact.ref, view=reading.page)
 
 
 def _of_done(done: Done, did: str, preview: Allowance, seen: Collection[str], by_uri: bool) -> Draft:

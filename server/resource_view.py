@@ -10,9 +10,9 @@ from pydantic import Field
 
 from ..budget import cut
 from ..budget.cut import Allowance
-from ..budget.previews.preview import Hint
-from ..budget.reply import Shown
-from ..content.fitting import HEAVY_BYTES, ContentView
+from ..budget.previews.base import Preview
+from ..budget.previews.preview import ContentView, Hint
+from ..content.fitting import HEAVY_BYTES
 from ..tools.base import Call, Done, Fact, Tool, ToolArgs
 from .render import view_of
 
@@ -74,7 +74,7 @@ class _Base64:
         encoded = base64.b64encode(content.read(0, content.size)).decode()
         return encoded if cut.fits(encoded, allowance) else None
 
-    def part(self, allowance: Allowance) -> Shown:
+    def part(self, allowance: Allowance) -> Preview:
         """Show a preview by kind."""
         return self.view.part(allowance)
 

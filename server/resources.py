@@ -1,8 +1,6 @@
 """Artifacts as resources: one template to address them by, read through the same choke point as by a tool."""
 
-import json
-from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 from urllib.parse import unquote
 
 from mcp.server.lowlevel.server import Server
@@ -75,19 +73,18 @@ async def _read(uri: str, dispatcher: Dispatcher, client: Client) -> ReadResourc
         reference, part = _asked(uri)
     except BursarError as error:
         line = error_line(error.code, error.message, error.fix, client.ceiling)
-        raise _refused(uri, Answer(line, is_error=True)) from None
+        raise _refused(uri, Answer(line, code=error.code)) from None
     if part:
         answer = await dispatcher.answer("read_artifact", {"artifact": reference, **part}, client)
     else:
         answer = await dispatcher.answer(ResourceView(), {"artifact": reference}, client)
     if answer.is_error:
         raise _refused(uri, answer)
-    reply = _object(answer)
-    preview = reply.get("preview")
-    if not isinstance(preview, str) or "grep" in part or _NOT_EXACT & reply.keys():
+    preview = answer.value.get("preview")
+    if not isinstance(preview, str) or "grep" in part or _NOT_EXACT & answer.value.keys():
         content: Any = TextResourceContents(uri=uri, mime_type="application/json", text=answer.text)
-    elif MEDIA_TYPE in reply:
-        content = BlobResourceContents(uri=uri, mime_type=reply[MEDIA_TYPE], blob=preview)
+    elif MEDIA_TYPE in answer.value:
+        content = BlobResourceContents(uri=uri, mime_type=answer.value[MEDIA_TYPE], blob=preview)
     else:
         content = TextResourceContents(uri=uri, mime_type="text/plain", text=preview)
     return ReadResourceResult(contents=[content])
@@ -116,11 +113,6 @@ def _asked(uri: str) -> tuple[str, dict[str, str]]:
     return str(reference), part
 
 
-def _object(answer: Answer) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", json.loads(answer.text))
-
-
 def _refused(uri: str, answer: Answer) -> MCPError:
-    code = answer.text.partition(":")[0]
-    number = INVALID_PARAMS if code in _OF_THE_REQUEST else INTERNAL_ERROR
+    number = INVALID_PARAMS if answer.code in _OF_THE_REQUEST else INTERNAL_ERROR
     return MCPError(number, answer.text, {"uri": clean(uri, 300)})

@@ -12,7 +12,7 @@ if sys.platform == "win32":
 
 from bursar.budget import tokens
 from bursar.budget.cut import Allowance
-from bursar.budget.previews.preview import CaptureFacts, Hint, preview
+from bursar.budget.previews.preview import CaptureFacts, ContentView, Hint
 from bursar.content.page_view import outline, page_view
 from bursar.content.writeback import find_marker
 from bursar.guard.net import robots
@@ -103,4 +103,4 @@ def test_the_rules_that_a_site_really_writes_are_all_judged():
 )
 def test_the_beginning_of_a_huge_json_is_read(document):
     known = CaptureFacts(lines=1)
-    assert ends_within(CPU_S, lambda: preview(Held(document), known, Hint("big.json"), ROOM))
+    assert ends_within(CPU_S, lambda: ContentView(Held(document), known, Hint("big.json")).part(ROOM))

@@ -8,7 +8,7 @@ from typing import Any
 from ..content import Content
 from ..cut import Allowance
 from ..json_size import cost, less
-from .sketch import Render, Sketch, fitting
+from .base import Preview, Render, fitting
 
 _HEAD_BYTES = 64 << 10
 _HEX_BYTES = 48
@@ -44,7 +44,7 @@ def plan(content: Content, form: str) -> Render:
     names: list[str] = facts.pop("names", [])
     shown = head[:_HEX_BYTES].hex(" ", -4)
 
-    def render(allowance: Allowance) -> Sketch:
+    def render(allowance: Allowance) -> Preview:
         value = facts | {"hex": shown}
         for label, items in (("entries", names), ("strings", strings)):
             room = less(allowance, cost(value | {label: ""}))
@@ -52,9 +52,9 @@ def plan(content: Content, form: str) -> Render:
                 more = [f"… {len(items) - len(fitted):,} more"] if len(fitted) < len(items) else []
                 value[label] = fitted + more
         if content.size <= _HEX_BYTES:
-            return Sketch(value, complete=True)
+            return Preview(value)
         left_out = f"all but the first {_HEX_BYTES} of {content.size:,} bytes"
-        return Sketch(value, left_out, {"bytes": f"{_HEX_BYTES}-{min(content.size, _HEX_BYTES + _PAGE_BYTES) - 1}"})
+        return Preview(value, left_out, {"bytes": f"{_HEX_BYTES}-{min(content.size, _HEX_BYTES + _PAGE_BYTES) - 1}"})
 
     return render
 

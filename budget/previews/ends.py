@@ -10,7 +10,7 @@ from ..clean import utf8
 from ..content import Content
 from ..cut import Allowance
 from ..json_size import cost
-from .sketch import decoded, encoded_size
+from .base import decoded, encoded_size
 
 WINDOW_BYTES = 128 << 10
 """Read at each end; no preview shows more than a fraction of it."""

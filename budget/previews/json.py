@@ -10,10 +10,10 @@ from ..content import Content
 from ..cut import Allowance
 from ..json_size import cost, less, within
 from ..severity import severity
+from .base import Preview, Render, plural, share
 from .sampled import sampled_lines
 from .shape import Shape, describe
 from .shape_text import LEVELS, Detail, trimmed, written
-from .sketch import Render, Sketch, plural, share
 
 WHOLE_MAX_BYTES = 16 << 20
 """Larger documents are not read as a whole; the preview says so."""
@@ -113,18 +113,18 @@ def _renderer(found: _Found) -> Render:
     else:
         suggest = {"lines": found.next_lines} if found.next_lines else {"bytes": f"0-{_PAGE_BYTES - 1}"}
 
-    def render(allowance: Allowance) -> Sketch:
+    def render(allowance: Allowance) -> Preview:
         if found.document is not None:
             little = {"trimmed": _fitted(lambda detail: trimmed(found.document, detail), allowance, _TRIMMED_LEVELS)}
             if little["trimmed"] is not None and within(little, allowance):
                 same = little["trimmed"] == found.document
-                return Sketch(little, "only white space" if same else "the rest of trimmed values", suggest)
+                return Preview(little, "only white space" if same else "the rest of trimmed values", suggest)
         room = less(allowance, cost({**found.facts, "shape": "", "sample": ""}))
         shape = _fitted(lambda detail: written(found.shape, detail), share(room, _SHAPE_PERCENT))
         value: dict[str, Any] = {**found.facts, **({} if shape is None else {"shape": shape})}
         room = less(allowance, cost({**value, "sample": ""}))
         sample = _fitted(lambda detail: {at: trimmed(one, detail) for at, one in found.samples.items()}, room)
-        return Sketch(value | ({"sample": sample} if sample else {}), found.left_out, suggest)
+        return Preview(value | ({"sample": sample} if sample else {}), found.left_out, suggest)
 
     return render
 

@@ -10,8 +10,8 @@ from ..json_size import cost, less
 from ..notable import Notables, Watch
 from ..severity import WARNING, severity, word
 from . import ends, outline
+from .base import Preview, Render, fitting, plural, share
 from .ends import LineSpan
-from .sketch import Render, Sketch, fitting, plural, share
 
 COUNTED_BYTES = 2 << 20
 """Contents up to this size are counted and watched here if nobody did."""
@@ -105,7 +105,7 @@ def plan(
     entries, outlined = _outlined(content, whole, kind, detail)
     facts = _Facts(content, layout, lines, notables, watched, entries, outlined, note)
 
-    def render(allowance: Allowance) -> Sketch:
+    def render(allowance: Allowance) -> Preview:
         return _render_one_line(facts, allowance) if lines == 1 else _render(facts, allowance)
 
     return render
@@ -128,7 +128,7 @@ def _outlined(content: Content, whole: bytes, kind: str, detail: str) -> tuple[l
     return entries, "" if everything else "of the first MiB"
 
 
-def _render(facts: _Facts, allowance: Allowance) -> Sketch:
+def _render(facts: _Facts, allowance: Allowance) -> Preview:
     content, layout = facts.content, facts.layout
     room = Allowance(allowance.tokens - _FRAME.tokens, allowance.bytes - _FRAME.bytes)
     note = {"note": facts.note} if facts.note else {}
@@ -145,7 +145,7 @@ def _render(facts: _Facts, allowance: Allowance) -> Sketch:
     value: dict[str, Any] = {**note, "head": head.shown, **({"omitted": omitted} if omitted else {}), **middle}
     value |= {"tail": tail.shown} if tail.lines else {}
     left_out = _left_out(facts, head, tail)
-    return Sketch(value, left_out, _suggest(facts, head, tail, middle) if left_out else {}, complete=not left_out)
+    return Preview(value, left_out, _suggest(facts, head, tail, middle) if left_out else {})
 
 
 def _between(facts: _Facts, head: LineSpan, tail: LineSpan) -> tuple[int, int | None]:
@@ -253,7 +253,7 @@ def _labelled(number: int, text: str, alike: int) -> str:
     return f"{number} (one of {alike:,} alike): {shown}" if alike > 1 else f"{number}: {shown}"
 
 
-def _render_one_line(facts: _Facts, allowance: Allowance) -> Sketch:
+def _render_one_line(facts: _Facts, allowance: Allowance) -> Preview:
     """Show both ends of a content that is a single line, by bytes."""
     content = facts.content
     note = facts.note or f"one line of {plural(content.size, 'byte')}{_minified(content)}"
@@ -270,7 +270,7 @@ def _render_one_line(facts: _Facts, allowance: Allowance) -> Sketch:
     if facts.notables.lines and (found := word(facts.notables.lines[0][1])):
         value["notable"] = [facts.notables.lines[0][1]]
         suggest = {"grep": found}
-    return Sketch(value, f"{end - begin:,} of {content.size:,} bytes", suggest)
+    return Preview(value, f"{end - begin:,} of {content.size:,} bytes", suggest)
 
 
 def _minified(content: Content) -> str:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from html import unescape
 from itertools import zip_longest
 
-from ..cut import Allowance
+from ..cut import Allowance, longest
 from ..pattern import BytesPattern, compile_bytes
-from .sketch import fitting
+from .base import fitting
 
 ENTRY_MAX_CHARACTERS = 90
 
@@ -173,11 +173,8 @@ def shown(entries: Sequence[Entry], room: Allowance) -> list[str]:
         if len(fitting(lines, room)) == len(lines):
             return lines
     lines = [_group(head, inner, 0) for head, inner in groups]
-    low, high = 0, len(lines)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if len(fitting(_spaced(lines, middle), room)) == middle + 1 else (low, middle)
-    return _spaced(lines, low) if low else []
+    count = longest(len(lines) - 1, lambda count: len(fitting(_spaced(lines, count), room)) == count + 1)
+    return _spaced(lines, count) if count else []
 
 
 def _spaced(lines: list[str], count: int) -> list[str]:

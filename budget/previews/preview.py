@@ -1,16 +1,16 @@
 """The preview: what a model sees of a content at first sight, chosen by the content's kind."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 from .. import cut, kinds
 from ..content import Content
 from ..json_size import within
 from ..notable import Notables
 from . import binary, json, lines, table
-from .sketch import Render, Sketch, plural, share
+from .base import Preview, Render, plural, share, tokens_of
 
 _ENOUGH_TOKENS = {"log": 1000, "lines": 800, "json": 850, "jsonl": 850, "csv": 800, "binary": 500}
 """A large content of these kinds says no more with more room; others fill 1,300 tokens if they get them."""
@@ -51,75 +51,74 @@ class CaptureFacts:
     watched_bytes: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Preview:
-    """A first sight of a content.
+class ContentView:
+    """Shows a content: whole if it fits, else what its kind makes most useful. What it takes to know it is done once.
 
     Attributes:
-        kind: what the content is: `text`, `log`, `json`, `binary` and so on.
-        value: the whole text when it is complete, else its parts by name.
-        complete: nothing was left out and no byte is shown as something else.
-        left_out: what is missing, such as `99,940 of 100,000 lines`; empty when complete.
-        suggest: the arguments of `read_artifact` that most likely help next; empty when complete.
+        content: read only when something is asked.
+        known: what was counted of it.
+        hint: what a tool knows of it.
+        sha256: of the whole, if known; shown with a preview.
     """
 
-    kind: str
-    value: str | dict[str, Any]
-    complete: bool
-    left_out: str = ""
-    suggest: Mapping[str, str] = field(default_factory=dict[str, str])
-
-
-class Previewer:
-    """A content as it can be previewed under any allowance; what it takes to know the content is done once."""
-
-    def __init__(self, content: Content, known: CaptureFacts, hint: Hint) -> None:
-        self._content = content
-        self._known = known
-        self._hint = hint
-        self._head = content.read(0, min(content.size, kinds.HEAD_BYTES))
-        if len(self._head) == content.size:
-            tail = self._head[-kinds.TAIL_BYTES :]
-        else:
-            tail = content.read(max(0, content.size - kinds.TAIL_BYTES), min(content.size, kinds.TAIL_BYTES))
-        self._kind = kinds.decide(content.size, self._head, tail, hint.name, hint.kind)
+    def __init__(self, content: Content, known: CaptureFacts, hint: Hint, sha256: str = "") -> None:
+        self.content = content
+        self.known = known
+        self.hint = hint
+        self.sha256 = sha256
 
     @property
     def kind(self) -> str:
-        """What the content is."""
+        """What the content is by its beginning: `text`, `log`, `json`, `binary` and so on."""
         return self._kind.name
 
     def whole(self, allowance: cut.Allowance) -> str | None:
         """Return all of the content if it is valid UTF-8 text and fits, else None; cheap."""
-        if self._content.size > allowance.bytes or self._kind.name == "binary" or self._kind.encoding != "utf-8":
+        if self.content.size > allowance.bytes or self.kind == "binary" or self._kind.encoding != "utf-8":
             return None
         try:
-            is_head = len(self._head) == self._content.size
-            text = (self._head if is_head else self._content.read(0, self._content.size)).decode()
+            text = (self._head if self._is_all_head else self.content.read(0, self.content.size)).decode()
         except UnicodeDecodeError:
             return None
         return text if cut.fits(text, allowance) else None
 
     def part(self, allowance: cut.Allowance) -> Preview:
-        """Show what is most useful of the content; less and less until it is within the allowance."""
-        small = self._content.size <= json.SMALL_BYTES
-        enough = _ENOUGH_TOKENS_OTHERWISE if small else _ENOUGH_TOKENS.get(self._kind.name, _ENOUGH_TOKENS_OTHERWISE)
+        """Show what is most useful of the content, within the allowance, with the measures a reader of it all wants."""
+        small = self.content.size <= json.SMALL_BYTES
+        enough = _ENOUGH_TOKENS_OTHERWISE if small else _ENOUGH_TOKENS.get(self.kind, _ENOUGH_TOKENS_OTHERWISE)
         room = cut.Allowance(min(allowance.tokens, enough), min(allowance.bytes, enough * _BYTES_PER_TOKEN))
-        for percent in _SHRINKING_PERCENT:
-            sketch = self._render(share(room, percent))
-            if within(sketch.value, allowance):
-                return self._preview(sketch)
-        everything = f"all {plural(self._content.size, 'byte')}"
-        return self._preview(Sketch({}, everything, {"bytes": "0-4095"}))
+        tries = (self._render(share(room, percent)) for percent in _SHRINKING_PERCENT)
+        nothing = Preview({}, f"all {plural(self.content.size, 'byte')}", {"bytes": "0-4095"})
+        found = next((preview for preview in tries if within(preview.value, allowance)), nothing)
+        left_out = f"{found.left_out} not shown" if found.left_out else ""
+        return replace(found, left_out=left_out, measures=self._measures)
 
-    def _preview(self, sketch: Sketch) -> Preview:
-        return Preview(self._kind.name, sketch.value, sketch.complete, sketch.left_out, sketch.suggest)
+    @cached_property
+    def _measures(self) -> dict[str, str]:
+        return tokens_of(self.content) | ({"sha256": self.sha256[:12]} if self.sha256 else {})
+
+    @cached_property
+    def _head(self) -> bytes:
+        return self.content.read(0, min(self.content.size, kinds.HEAD_BYTES))
+
+    @property
+    def _is_all_head(self) -> bool:
+        return len(self._head) == self.content.size
+
+    @cached_property
+    def _kind(self) -> kinds.Kind:
+        if self._is_all_head:
+            tail = self._head[-kinds.TAIL_BYTES :]
+        else:
+            size = self.content.size
+            tail = self.content.read(max(0, size - kinds.TAIL_BYTES), min(size, kinds.TAIL_BYTES))
+        return kinds.decide(self.content.size, self._head, tail, self.hint.name, self.hint.kind)
 
     @cached_property
     def _render(self) -> Render:
-        content, kind = self._content, self._kind
+        content, kind = self.content, self._kind
         if kind.name == "empty":
-            return lambda _: Sketch({}, complete=True)
+            return lambda _: Preview({})
         if kind.encoding != "utf-8":
             return _converted(content, kind.encoding)
         if kind.name == "binary":
@@ -127,55 +126,45 @@ class Previewer:
         structured = self._structured()
         if not isinstance(structured, str):
             return structured
-        if kind.name in {"json", "jsonl", "csv"}:
-            self._kind = kinds.Kind("text")
-        return self._text(structured)
+        return self._text(kinds.Kind("text") if kind.name in {"json", "jsonl", "csv"} else kind, structured)
 
     def _structured(self) -> Render | str:
         """Prepare JSON, JSON lines or a table; or say why it is nothing of that, in words or none."""
-        content, kind = self._content, self._kind
         plan: Render | str = ""
-        if kind.name == "json":
-            plan = json.plan(content)
-        if kind.name == "jsonl" or (kind.name == "json" and isinstance(plan, str)):
-            rows = json.plan_lines(content)
-            if not isinstance(rows, str):
-                self._kind = kinds.Kind("jsonl")
-                return rows
-            plan = plan or rows
-        if kind.name in {"csv", "tsv"}:
-            plan = table.plan(content, kind.detail, self._known.lines)
+        if self.kind == "json":
+            plan = json.plan(self.content)
+        if self.kind in {"json", "jsonl"} and isinstance(plan, str):
+            rows = json.plan_lines(self.content)
+            return plan or rows if isinstance(rows, str) else rows
+        if self.kind in {"csv", "tsv"}:
+            plan = table.plan(self.content, self._kind.detail, self.known.lines)
         return plan
 
-    def _text(self, note: str) -> Render:
-        known, kind = self._known, self._kind
-        plan = lines.plan(self._content, kind.name, kind.detail, known.lines, known.notables, known.watched_bytes, note)
+    def _text(self, kind: kinds.Kind, note: str) -> Render:
+        known = self.known
+        plan = lines.plan(self.content, kind.name, kind.detail, known.lines, known.notables, known.watched_bytes, note)
         invalid = kinds.invalid_sequences(self._head)
         if not invalid:
             return plan
-        everything = len(self._head) == self._content.size
-        scope = "" if everything else f" in the first {len(self._head) >> 10} KiB"
+        scope = "" if self._is_all_head else f" in the first {len(self._head) >> 10} KiB"
         remark = {"not_utf8": f"{plural(invalid, 'invalid sequence')}{scope}, shown as U+FFFD"}
-
-        def render(allowance: cut.Allowance) -> Sketch:
-            if everything and within(value := remark | {"text": self._head.decode("utf-8", "replace")}, allowance):
-                left_out = f"the bytes of {plural(invalid, 'sequence')} that are not UTF-8"
-                return Sketch(value, left_out, {"bytes": _about_first_invalid(self._head)})
-            sketch = plan(cut.Allowance(allowance.tokens - 30, allowance.bytes - 100))
-            return Sketch(remark | sketch.value, sketch.left_out, sketch.suggest)
-
-        return render
+        if not self._is_all_head:
+            return _remarked(plan, remark)
+        text = {"text": self._head.decode("utf-8", "replace")}
+        left_out = f"the bytes of {plural(invalid, 'sequence')} that are not UTF-8"
+        return _remarked(plan, remark, Preview(remark | text, left_out, {"bytes": _about_first_invalid(self._head)}))
 
 
-def preview(content: Content, known: CaptureFacts, hint: Hint, allowance: cut.Allowance) -> Preview:
-    """Show the most useful part of a content.
+def _remarked(plan: Render, remark: dict[str, str], whole: Preview | None = None) -> Render:
+    """Put a remark before what is planned; show `whole` in its place if that fits."""
 
-    The value as compact JSON is within `allowance` whatever the content; a text when it is all of the content, byte
-    for byte, and else parts by name. To preview one content under several allowances, keep a `Previewer`.
-    """
-    look = Previewer(content, known, hint)
-    text = look.whole(allowance)
-    return look.part(allowance) if text is None else Preview(look.kind, text, complete=True)
+    def render(allowance: cut.Allowance) -> Preview:
+        if whole is not None and within(whole.value, allowance):
+            return whole
+        preview = plan(cut.Allowance(allowance.tokens - 30, allowance.bytes - 100))
+        return replace(preview, value={**remark, **cast("Mapping[str, Any]", preview.value)})
+
+    return render
 
 
 def _about_first_invalid(text: bytes) -> str:
@@ -203,14 +192,7 @@ def _converted(content: Content, encoding: str) -> Render:
     raw = content.read(0, min(content.size, _UTF16_MAX_BYTES))
     text = raw.decode(encoding, "replace").removeprefix("\ufeff")
     plan = lines.plan(_Converted(text), "text", "", None, None)
-    remark: dict[str, Any] = {"encoding": encoding}
+    remark = {"encoding": encoding}
     if content.size > len(raw):
-        remark["note"] = f"of the first {len(raw) >> 20} MiB"
-
-    def render(allowance: cut.Allowance) -> Sketch:
-        if content.size == len(raw) and within(value := remark | {"text": text}, allowance):
-            return Sketch(value, complete=True)
-        sketch = plan(cut.Allowance(allowance.tokens - 30, allowance.bytes - 100))
-        return Sketch(remark | sketch.value, sketch.left_out, sketch.suggest)
-
-    return render
+        return _remarked(plan, remark | {"note": f"of the first {len(raw) >> 20} MiB"})
+    return _remarked(plan, remark, Preview(remark | {"text": text}))

@@ -12,10 +12,10 @@ from ..content import Content
 from ..cut import Allowance
 from ..json_size import cost, less
 from . import ends
+from .base import Preview, Render, decoded, fitting, plural, share
 from .sampled import sampled_lines
 from .shape import describe
 from .shape_text import Detail, scalars
-from .sketch import Render, Sketch, decoded, fitting, plural, share
 
 WHOLE_MAX_BYTES = 16 << 20
 """Larger tables are judged by a sample; the preview says so."""
@@ -54,7 +54,7 @@ def plan(content: Content, delimiter: str, lines: int | None) -> Render | str:
     terse = [column.written(_TERSE) for column in columns]
     rare = next((column.rare for column in columns if column.rare), "")
 
-    def render(allowance: Allowance) -> Sketch:
+    def render(allowance: Allowance) -> Preview:
         room = less(allowance, cost(facts | {"columns": ""} | _ENDS))
         value = facts | {"columns": _fitted(full, terse, len(names), share(room, 55))}
         room = less(allowance, cost(value | _ENDS))
@@ -72,7 +72,7 @@ def plan(content: Content, delimiter: str, lines: int | None) -> Render | str:
         if lines is not None and last is not None:
             left_out = f"{last - first + 1:,} of {plural(lines, 'line')}"
         suggest = {"lines": f"{first}-{first + 99 if last is None else min(last, first + 99)}"}
-        return Sketch(value, left_out, {"grep": re.escape(rare).replace("\\ ", " ")} if rare else suggest)
+        return Preview(value, left_out, {"grep": re.escape(rare).replace("\\ ", " ")} if rare else suggest)
 
     return render
 

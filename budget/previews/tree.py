@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from .. import cut
 from ..cut import Allowance
-from ..reply import Shown
+from .base import Preview
 
 PICTURE_TOKENS = 800
 """A picture that is not the whole tree takes no more: beyond it a question (`grep`, a deeper path) is cheaper."""
@@ -160,20 +160,13 @@ class _Unfolded(_Folds):
 def _fitted(tree: Branch, allowance: Allowance, folds: _Folds) -> tuple[str, "list[_Step] | None"]:
     """Return the picture and the entries it shows besides the root; None if not even that is shown in full."""
     steps = _reachable(tree, allowance, folds)
-    fitting, beyond = 0, len(steps) + 1
-    best = ""
-    while beyond - fitting > 1:
-        middle = len(steps) if beyond > len(steps) and not best else (fitting + beyond) // 2
-        drawn = _drawn(tree, steps[:middle], folds)
-        if cut.fits(drawn, allowance):
-            fitting, best = middle, drawn
-        else:
-            beyond = middle
-    if not best:
-        best = _drawn(tree, [], folds)
-    if cut.fits(best, allowance):
-        return best, steps[:fitting]
-    return cut.head(_line(tree, 0), allowance), None
+
+    def fits(count: int) -> bool:
+        return cut.fits(_drawn(tree, steps[:count], folds), allowance)
+
+    shown = steps if fits(len(steps)) else steps[: cut.longest(len(steps) - 1, fits)]
+    drawn = _drawn(tree, shown, folds)
+    return (drawn, shown) if cut.fits(drawn, allowance) else (cut.head(_line(tree, 0), allowance), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,13 +190,13 @@ class TreeView:
         drawn = _drawn(self.tree, list(_order(self.tree, unfolded)), unfolded)
         return drawn if cut.fits(drawn, allowance) else None
 
-    def part(self, allowance: Allowance) -> Shown:
+    def part(self, allowance: Allowance) -> Preview:
         """Show the picture, and where in the listing the first entry stands that is not in it."""
         room = Allowance(min(allowance.tokens, PICTURE_TOKENS), allowance.bytes)
         drawn, steps = _fitted(self.tree, room, self._folds)
         hidden = self.entries if steps is None else self.entries - 1 - len(steps)
         first = 1 if steps is None else _first_hidden(self.tree, steps, self._folds)
-        return Shown(drawn, f"{hidden:,} of {_count(self.entries, 'entry')} not shown", {"lines": f"{first}-"})
+        return Preview(drawn, f"{hidden:,} of {_count(self.entries, 'entry')} not shown", {"lines": f"{first}-"})
 
 
 def _count(number: int, noun: str) -> str:

@@ -6,7 +6,8 @@ from typing import Any
 from bursar.budget import tokens
 from bursar.budget.cut import Allowance
 from bursar.budget.notable import Watch
-from bursar.budget.previews.preview import CaptureFacts, Hint, Preview, preview
+from bursar.budget.previews.base import Preview
+from bursar.budget.previews.preview import CaptureFacts, ContentView, Hint
 
 ROOMY = Allowance(tokens=1600, bytes=7000)
 
@@ -38,11 +39,18 @@ def seen(content: bytes | str, name: str = "", allowance: Allowance = ROOMY) -> 
     return preview(Held(content), known(content), Hint(name=name), allowance)
 
 
+def preview(content: Any, known: CaptureFacts, hint: Hint, allowance: Allowance) -> Preview:
+    """Preview a content: all of it if it fits, else the most useful part."""
+    view = ContentView(content, known, hint)
+    text = view.whole(allowance)
+    return view.part(allowance) if text is None else Preview(text)
+
+
 def parts(content: bytes | str, name: str = "", allowance: Allowance = ROOMY) -> dict[str, Any]:
     """Return the parts of a preview of a content that does not fit whole."""
     found = seen(content, name, allowance)
     assert isinstance(found.value, dict)
-    assert not found.complete
+    assert not found.is_complete
     assert found.left_out
     return found.value
 

@@ -3,8 +3,8 @@ import re
 from bursar.budget import tokens
 from bursar.budget.cut import Allowance
 from bursar.budget.notable import Watch
-from bursar.budget.previews.preview import CaptureFacts, Hint, preview
-from held import ROOMY, Held, parts, seen, serialised
+from bursar.budget.previews.preview import CaptureFacts, Hint
+from held import ROOMY, Held, parts, preview, seen, serialised
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -40,7 +40,7 @@ def test_how_much_is_missing_is_said_exactly() -> None:
     found = seen(log(50_000, 20_000))
     assert isinstance(found.value, dict)
     first, last = numbers(found.value["omitted"])
-    assert found.left_out == f"{last - first + 1:,} of 50,000 lines"
+    assert found.left_out == f"{last - first + 1:,} of 50,000 lines not shown"
 
 
 def test_an_error_in_the_middle_is_seen_and_its_surroundings_are_suggested() -> None:
@@ -141,7 +141,7 @@ def test_lines_that_nobody_counted_are_told_by_bytes() -> None:
     assert text[: int(omitted[1])].decode() == found.value["head"]
     assert text[int(omitted[2]) + 1 :].decode() == found.value["tail"]
     assert found.value["head"].count("\n") + 1 == int(omitted[3])
-    assert found.left_out.endswith(f"of {len(text):,} bytes")
+    assert found.left_out.endswith(f"of {len(text):,} bytes not shown")
 
 
 def test_errors_that_were_sought_in_a_part_only_are_told_as_such() -> None:
@@ -167,7 +167,7 @@ def test_what_is_shown_as_text_is_a_true_start_and_end(lines: list[str], allowan
     text = "\n".join(lines).encode("utf-8", "replace")
     known = CaptureFacts(text.count(b"\n") + (not text.endswith(b"\n")) if text else 0) if counted else CaptureFacts()
     found = preview(Held(text), known, Hint(kind="text"), allowance)
-    if isinstance(found.value, dict) and found.kind == "text":
+    if isinstance(found.value, dict) and "not_utf8" not in found.value:
         head, tail = found.value.get("head", ""), found.value.get("tail", "")
         assert not isinstance(head, str) or text.decode().startswith(head)
         assert not isinstance(tail, str) or text.decode().endswith(tail)

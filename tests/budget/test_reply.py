@@ -7,7 +7,8 @@ from bursar.budget.ceilings import Ceiling, ceiling_for
 from bursar.budget.clean import utf8
 from bursar.budget.cut import Allowance
 from bursar.budget.page import Page, Piece
-from bursar.budget.reply import Draft, PageView, Shown, error_line, facts, fit, next_call
+from bursar.budget.previews.base import Preview
+from bursar.budget.reply import Draft, error_line, facts, fit, next_call
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -48,8 +49,8 @@ def lines(*texts):
 )
 def test_any_reply_fits_its_ceiling_and_is_json(facts_, content, repeat, ceiling):
     page = lines(*(content.encode("utf-8", "replace").decode() for _ in range(repeat)))
-    draft = Draft({"artifact": "ses_x/a1", "path": "/x/" + "y" * 200} | facts(facts_), "ses_x/a1", {}, PageView(page))
-    text = fit(draft, ceiling)
+    draft = Draft({"artifact": "ses_x/a1", "path": "/x/" + "y" * 200} | facts(facts_), "ses_x/a1", {}, page)
+    text = fit(draft, ceiling).text
     assert within(text, ceiling)
     assert json.loads(text, parse_constant=no_constant)["artifact"] == "ses_x/a1"
 
@@ -57,7 +58,7 @@ def test_any_reply_fits_its_ceiling_and_is_json(facts_, content, repeat, ceiling
 @given(pattern=AWKWARD, repeat=st.integers(1, 30), ceiling=CEILINGS)
 def test_a_long_argument_of_the_next_call_costs_neither_the_ceiling_nor_the_page(pattern, repeat, ceiling):
     resume = {"grep": utf8(pattern) * repeat, "lines": "2-"}
-    text = fit(Draft({"artifact": "ses_x/a1"}, "ses_x/a1", {}, PageView(Page(lines("one\n").pieces, resume))), ceiling)
+    text = fit(Draft({"artifact": "ses_x/a1"}, "ses_x/a1", {}, Page(lines("one\n").pieces, resume)), ceiling).text
     assert within(text, ceiling)
     reply = json.loads(text)
     assert reply["preview"] == "one\n"
@@ -71,7 +72,7 @@ def test_a_short_argument_is_repeated_and_a_long_one_is_not():
 
 @given(did=AWKWARD, ceiling=st.builds(Ceiling, bytes=st.integers(200, 900), tokens=st.integers(60, 240)))
 def test_even_a_single_fact_is_cut_to_a_small_ceiling(did, ceiling):
-    assert within(fit(Draft(facts({"did": did * 3})), ceiling), ceiling)
+    assert within(fit(Draft(facts({"did": did * 3})), ceiling).text, ceiling)
 
 
 @given(
@@ -81,10 +82,9 @@ def test_even_a_single_fact_is_cut_to_a_small_ceiling(did, ceiling):
 )
 def test_parts_keep_their_places_and_what_no_longer_fits_is_counted(parts, told, ceiling):
     drafts = [
-        Draft({"url": str(place)} | facts(own), view=PageView(lines(utf8(part))))
-        for place, (part, own) in enumerate(parts)
+        Draft({"url": str(place)} | facts(own), view=lines(utf8(part))) for place, (part, own) in enumerate(parts)
     ]
-    text = fit(Draft({"did": "all"} | facts(told), parts=drafts), ceiling)
+    text = fit(Draft({"did": "all"} | facts(told), parts=drafts), ceiling).text
     reply = json.loads(text, parse_constant=no_constant)
     assert within(text, ceiling)
     if parts:
@@ -111,29 +111,33 @@ def test_following_each_next_call_shows_every_byte_once_and_in_order(texts, room
         offsets = [at]
         for line in rest:
             offsets.append(offsets[-1] + len(line.encode()))
-        view = PageView(Page([Piece(line, {"bytes": f"{o}-"}, o) for line, o in zip(rest, offsets, strict=False)]))
+        view = Page([Piece(line, {"bytes": f"{o}-"}, o) for line, o in zip(rest, offsets, strict=False)])
         whole = view.whole(allowance)
-        shown = Shown(whole) if whole is not None else view.part(allowance)
+        shown = Preview(whole) if whole is not None else view.part(allowance)
         assert shown.value
         seen += shown.value.encode()
-        at = int(shown.resume["bytes"].removesuffix("-")) if shown.resume else None
+        at = int(shown.suggest["bytes"].removesuffix("-")) if shown.suggest else None
     assert seen == content
 
 
 def test_what_fits_whole_is_given_whole_without_counting_tokens():
-    draft = Draft({"artifact": "ses_x/a1"}, "ses_x/a1", {"bytes": 6}, PageView(lines("hello\n")))
-    assert json.loads(fit(draft, Ceiling())) == {"artifact": "ses_x/a1", "size": {"bytes": 6}, "preview": "hello\n"}
+    draft = Draft({"artifact": "ses_x/a1"}, "ses_x/a1", {"bytes": 6}, lines("hello\n"))
+    assert json.loads(fit(draft, Ceiling()).text) == {
+        "artifact": "ses_x/a1",
+        "size": {"bytes": 6},
+        "preview": "hello\n",
+    }
 
 
 def test_a_page_that_goes_on_names_the_next_call():
     page = Page(lines("one\n").pieces, after={"lines": "2-9"})
-    reply = json.loads(fit(Draft({}, "ses_x/a1", {}, PageView(page)), Ceiling()))
+    reply = json.loads(fit(Draft({}, "ses_x/a1", {}, page), Ceiling()).text)
     assert reply["incomplete"] == 'lines 2-9 follow; see more: read_artifact(artifact="ses_x/a1", lines="2-9")'
 
 
 def test_a_line_longer_than_a_reply_goes_on_by_bytes_at_the_byte_where_it_stopped():
     page = Page([Piece("é" * 20_000, {"lines": "1-"}, offset=10)])
-    reply = json.loads(fit(Draft({}, "r", {}, PageView(page)), Ceiling()))
+    reply = json.loads(fit(Draft({}, "r", {}, page), Ceiling()).text)
     shown = len(reply["preview"].encode())
     assert 1000 < shown < 8192
     assert f'bytes="{10 + shown}-"' in reply["incomplete"]
@@ -141,7 +145,7 @@ def test_a_line_longer_than_a_reply_goes_on_by_bytes_at_the_byte_where_it_stoppe
 
 def test_too_many_facts_go_from_the_last_but_never_the_reference():
     many = {f"fact{number}": "x" * 300 for number in range(60)}
-    reply = json.loads(fit(Draft({"artifact": "ses_x/a1"} | many), Ceiling(bytes=1024, tokens=256)))
+    reply = json.loads(fit(Draft({"artifact": "ses_x/a1"} | many), Ceiling(bytes=1024, tokens=256)).text)
     assert reply["artifact"] == "ses_x/a1"
     assert "fact0" in reply
 
@@ -159,11 +163,11 @@ class Greedy:
         return None
 
     def part(self, allowance):
-        return Shown("x y " * 10_000, "everything", {"lines": "1-"})
+        return Preview("x y " * 10_000, "everything", {"lines": "1-"})
 
 
 def test_a_view_that_ignores_its_allowance_costs_its_preview_not_the_ceiling():
-    text = fit(Draft({"artifact": "ses_x/a1"}, "ses_x/a1", {}, Greedy()), Ceiling())
+    text = fit(Draft({"artifact": "ses_x/a1"}, "ses_x/a1", {}, Greedy()), Ceiling()).text
     assert within(text, Ceiling())
     assert json.loads(text)["artifact"] == "ses_x/a1"
 

@@ -67,7 +67,7 @@ def test_sixty_thousand_files_in_one_directory_are_summed_up_by_kind():
     assert "60,000 files" in text
     assert re.search(r"… 59,9\d\d more files, last f59999\.py: 39,9\d\d \.py, 19,9\d\d \.txt", text)
     assert shown.left_out == f"{60_001 - text.count(chr(10)):,} of 60,001 entries not shown"
-    assert shown.resume == {"lines": f"{text.count(chr(10)) + 1}-"}
+    assert shown.suggest == {"lines": f"{text.count(chr(10)) + 1}-"}
 
 
 def test_a_picture_of_a_big_tree_takes_at_most_a_thousand_tokens():
@@ -160,8 +160,7 @@ def listed(tree: Branch) -> list[str]:
 def test_the_next_call_begins_at_the_first_entry_that_is_not_shown(tree: Branch, tokens: int):
     entries = listed(tree)
     shown = TreeView(tree, len(entries)).part(Allowance(tokens, 8000))
-    assert shown.resume is not None
-    first = int(str(shown.resume["lines"]).rstrip("-"))
+    first = int(str(shown.suggest["lines"]).rstrip("-"))
     lines = [line for line in str(shown.value).split("\n") if not line.lstrip().startswith("… ")]
     hidden = int(shown.left_out.split(" ")[0].replace(",", ""))
     assert hidden == len(entries) - len(lines) or len(lines) == 1

@@ -44,8 +44,7 @@ def test_the_view_has_the_outline_and_the_lead_and_says_where_to_read_on() -> No
     assert isinstance(shown.value, dict)
     assert shown.value["outline"][1].split(" ", 1) == ["5", "·Section 0"]
     assert shown.value["lead"].startswith("The lead says")
-    assert shown.resume is not None
-    first = int(str(shown.resume["lines"]).rstrip("-"))
+    first = int(str(shown.suggest["lines"]).rstrip("-"))
     lead_lines = shown.value["lead"].count("\n") + (not shown.value["lead"].endswith("\n"))
     assert PAGE.split("\n")[2 : first - 1] == shown.value["lead"].split("\n")[:lead_lines]
 
@@ -87,8 +86,7 @@ def test_behind_a_long_line_that_is_cut_the_next_call_goes_on_by_bytes() -> None
     shown = page_view(page, Allowance(600, 3000))
     assert isinstance(shown.value, dict)
     assert shown.left_out == "the rest of line 5 and lines 6-7 of 7 not shown"
-    assert shown.resume is not None
-    first = int(str(shown.resume["bytes"]).rstrip("-"))
+    first = int(str(shown.suggest["bytes"]).rstrip("-"))
     read = page.encode()[:first].decode()
     assert read.endswith(shown.value["lead"])
     assert page.startswith(read)
@@ -96,7 +94,7 @@ def test_behind_a_long_line_that_is_cut_the_next_call_goes_on_by_bytes() -> None
 
 def test_behind_a_short_line_that_is_cut_the_next_call_repeats_it() -> None:
     shown = page_view("one two three four five six seven eight nine ten. " * 5, Allowance(20, 80))
-    assert shown.resume == {"lines": "1-"}
+    assert shown.suggest == {"lines": "1-"}
     assert shown.left_out == "the rest of line 1 of 1 not shown"
 
 

@@ -13,9 +13,9 @@ from bursar.budget.cut import Allowance
 from bursar.budget.json_size import dumps, within
 from bursar.budget.notable import Watch
 from bursar.budget.page import Page, Piece
-from bursar.budget.previews.preview import CaptureFacts, Hint, preview
+from bursar.budget.previews.preview import CaptureFacts, ContentView, Hint
 from bursar.budget.previews.tree import Branch, Leaf, Total, picture
-from bursar.budget.reply import Draft, PageView
+from bursar.budget.reply import Draft
 from bursar.content.charset import decode
 from bursar.content.encoding import ToUtf8, detect
 from bursar.content.kinds import kind_of
@@ -130,11 +130,8 @@ def visible(text):
 
 
 def fuzz_preview(data, name, allowance):
-    found = preview(Held(data), CaptureFacts(), Hint(name), allowance)
+    found = ContentView(Held(data), CaptureFacts(), Hint(name)).part(allowance)
     assert found.value == {} or within(found.value, allowance)
-    if found.complete and isinstance(found.value, str):
-        assert found.value.encode() == data
-    assert found.complete == (not found.left_out) or found.left_out == ""
     if found.suggest:
         reply.next_call("ses_x/a1", found.suggest)
 
@@ -175,8 +172,7 @@ def fuzz_redact(data, offset, length):
 def fuzz_document(value):
     text = dumps(json.loads(json.dumps(value).encode("utf-8", "replace")) if value is not None else value)
     text = utf8(text)
-    json.loads(redact.document(text))
-    assert len(redact.document(text)) <= len(text)
+    assert len(dumps(redact.document(json.loads(text)))) <= len(text)
 
 
 def fuzz_tokens(text):
@@ -192,9 +188,9 @@ def fuzz_fit(entries, data, allowance):
         Piece(line.decode("utf-8", "surrogateescape"), {"lines": f"{n}-"}, n)
         for n, line in enumerate(data.splitlines(True))
     ]
-    draft = Draft(reply.facts(entries), "ses_x/a1", view=PageView(Page(pieces)))
+    draft = Draft(reply.facts(entries), "ses_x/a1", view=Page(pieces))
     for one in (draft, replace(draft, parts=[draft] * 5)):
-        text = reply.fit(one, ceiling)
+        text = reply.fit(one, ceiling).text
         assert len(text.encode()) <= ceiling.bytes
         assert tokens.count(text) <= ceiling.tokens
         told = json.loads(text)

@@ -84,7 +84,7 @@ class Model:
         return owned
 
     def check(self, root):
-        """Previewer at everything from a new store; return how many artifacts were found as acknowledged."""
+        """Look at everything from a new store; return how many artifacts were found as acknowledged."""
         store = Store(root, LIMITS)
         found = 0
         for handle, owner in self.owners.items():

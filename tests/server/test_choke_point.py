@@ -81,9 +81,9 @@ def test_a_crash_becomes_one_line_without_the_exceptions_text(ask, error):
 
 def test_a_refusal_says_code_what_and_what_to_do(ask):
     async def work(call):
-        raise BursarError("not_found", "there is no such thing", "Previewer elsewhere")
+        raise BursarError("not_found", "there is no such thing", "Look elsewhere")
 
-    assert ask(work).text == "not_found: there is no such thing. Previewer elsewhere."
+    assert ask(work).text == "not_found: there is no such thing. Look elsewhere."
 
 
 def test_a_refusal_of_any_length_stays_small(ask):

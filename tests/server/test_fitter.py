@@ -61,29 +61,29 @@ def drafted(artifact, name):
 async def test_a_worker_fits_a_reply_as_the_server_would(workers, keep, content, name, redacts):
     fitter = Fitter(workers, redacts=redacts)
     one = drafted(keep(content, name), name)
-    text = await fitter.fit(one, Ceiling(), 60)
+    text = (await fitter.fit(one, Ceiling(), 60)).text
     assert workers._processes._zygote is not None
     assert "no preview" not in text
-    assert text == fitter.at_once(one, Ceiling())
+    assert text == fitter.at_once(one, Ceiling()).text
 
 
 async def test_parts_of_a_reply_are_fitted_together(workers, keep):
     fitter = Fitter(workers, redacts=False)
     both = Draft({"n": 2}, parts=[drafted(keep(ROWS, "x.json"), "x.json"), drafted(keep(b"small\n", "x"), "x")])
-    text = await fitter.fit(both, Ceiling(), 60)
-    assert text == fitter.at_once(both, Ceiling())
+    text = (await fitter.fit(both, Ceiling(), 60)).text
+    assert text == fitter.at_once(both, Ceiling()).text
 
 
 async def test_a_worker_shows_no_credential(workers, keep):
     rows = ROWS.replace(b"name7", SECRET)
-    text = await Fitter(workers, redacts=True).fit(drafted(keep(rows, "x.json"), "x.json"), Ceiling(), 60)
+    text = (await Fitter(workers, redacts=True).fit(drafted(keep(rows, "x.json"), "x.json"), Ceiling(), 60)).text
     assert SECRET.decode() not in text
 
 
 @pytest.mark.parametrize("name", ["x.json", "x.log"])
 async def test_without_the_time_for_a_preview_the_reply_says_so_and_where_everything_is(workers, keep, name):
     artifact = keep(b"[" + b"[1]\n" * 300_000, name)
-    reply = json.loads(await Fitter(workers, redacts=False).fit(drafted(artifact, name), Ceiling(), 0.0))
+    reply = (await Fitter(workers, redacts=False).fit(drafted(artifact, name), Ceiling(), 0.0)).value
     assert reply["artifact"] == artifact.ref
     assert reply["path"] == artifact.path
     assert reply["size"]["bytes"] == artifact.size
@@ -94,7 +94,7 @@ async def test_without_the_time_for_a_preview_the_reply_says_so_and_where_everyt
 async def test_a_worker_that_fails_costs_the_preview_and_not_the_reply(workers, keep, monkeypatch):
     monkeypatch.setattr("bursar.server.fitter._RUN", "bursar.guard.workers.attacks:nothing")
     artifact = keep(ROWS, "x.json")
-    reply = json.loads(await Fitter(workers, redacts=False).fit(drafted(artifact, "x.json"), Ceiling(), 60))
+    reply = (await Fitter(workers, redacts=False).fit(drafted(artifact, "x.json"), Ceiling(), 60)).value
     assert reply["artifact"] == artifact.ref
     assert reply["note"].startswith("no preview: ")
 
@@ -110,7 +110,7 @@ async def test_another_file_under_the_name_of_a_content_is_not_shown(workers, ke
         return await call(*arguments, **named)
 
     monkeypatch.setattr(workers, "call", swapped)
-    text = await Fitter(workers, redacts=False).fit(drafted(artifact, "x.json"), Ceiling(), 60)
+    text = (await Fitter(workers, redacts=False).fit(drafted(artifact, "x.json"), Ceiling(), 60)).text
     assert "another file has its name" in text
     assert "else" not in text
 
@@ -137,10 +137,13 @@ async def test_contents_that_are_slow_to_read_hold_up_their_own_sharer_until_the
     slow = Draft({"n": 1}, "ses_x/a1", {"bytes": 5000}, PageView(Slow()))
     with shared_by("ann"):
         for _ in range(3):
-            assert "no preview" in (await fitter.fit(slow, Ceiling(), 0.1))
+            assert "no preview" in (await fitter.fit(slow, Ceiling(), 0.1)).text
     assert fitter._threads.held == 2
     with shared_by("bob"):
-        assert "no preview" not in await fitter.fit(drafted(keep(b"small\n", "x.log"), "x.log"), Ceiling(), 20)
+        assert (
+            "no preview"
+            not in (await fitter.fit(drafted(keep(b"small\n" * 999, "x.log"), "x.log"), Ceiling(), 20)).text
+        )
     released.set()
     with anyio.fail_after(20):
         while fitter._threads.held:  # noqa: ASYNC110
@@ -150,7 +153,7 @@ async def test_contents_that_are_slow_to_read_hold_up_their_own_sharer_until_the
 async def test_a_reply_without_its_preview_keeps_the_note_of_its_tool(workers, keep):
     one = drafted(keep(ROWS, "x.json"), "x.json")
     noted = Draft({**one.entries, "note": "the tool's own words"}, one.reference, one.size, one.view)
-    note = json.loads(await Fitter(workers, redacts=False).fit(noted, Ceiling(), 0.0))["note"]
+    note = (await Fitter(workers, redacts=False).fit(noted, Ceiling(), 0.0)).value["note"]
     assert note.startswith("the tool's own words; no preview: showing it took longer")
 
 
@@ -158,6 +161,6 @@ async def test_a_heavy_content_goes_to_a_worker_also_beside_what_is_only_pointed
     fitter = Fitter(workers, redacts=False)
     pointer = Draft({"kind": "image"}, "ses_x/a9", {"bytes": 9}, Pointer("look at it"))
     both = Draft({"n": 2}, parts=[drafted(keep(ROWS, "x.json"), "x.json"), pointer])
-    text = await fitter.fit(both, Ceiling(), 60)
+    text = (await fitter.fit(both, Ceiling(), 60)).text
     assert workers._processes._zygote is not None
-    assert text == fitter.at_once(both, Ceiling())
+    assert text == fitter.at_once(both, Ceiling()).text

@@ -150,7 +150,7 @@ async def test_a_page_that_does_not_fit_shows_outline_and_lead(fetch) -> None:
     done = await fetch("/article")
     shown = done.view.part(Allowance(300, 1000))
     assert any("How it works" in entry for entry in shown.value["outline"])
-    assert shown.resume["lines"].endswith("-")
+    assert shown.suggest["lines"].endswith("-")
 
 
 async def test_redirects_lead_to_the_final_address(fetch) -> None:
