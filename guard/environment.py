@@ -69,6 +69,12 @@ FOR_LOADING = (
 )
 """Without these some builds of Python do not start: our own helper processes get them, commands do not."""
 
+FOR_WORKERS = (
+    *("HOME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "TEMP", "TMP"),
+    *("SYSTEMROOT", "USERPROFILE", "LOCALAPPDATA", "PYTHONPATH", "PYTHONHOME"),
+)
+"""What workers get, besides what any process needs to be loaded."""
+
 FIXED = {
     # The output is a file: no colours, no cursor movements.
     "TERM": "dumb",
@@ -86,18 +92,20 @@ FIXED = {
 _DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
-def bytecode_environment() -> dict[str, str]:
-    """Return what makes a helper process keep compiled modules where this one does, or nowhere.
+def helper_environment() -> dict[str, str]:
+    """Build the environment of a Python process of our own: what it needs to start."""
+    return {name: os.environ[name] for name in FOR_LOADING if name in os.environ}
 
-    Without them it compiles a megabyte of libraries anew at each start: installers such as uv leave that to the first.
+
+def worker_environment() -> dict[str, str]:
+    """Build the environment of a process that parses, or that forks those.
+
+    It keeps compiled modules where this process does, or nowhere. Without them it would compile a megabyte of libraries
+    anew at each start: installers such as uv leave that to the first.
     """
-    kept: dict[str, str] = {} if sys.pycache_prefix is None else {"PYTHONPYCACHEPREFIX": sys.pycache_prefix}
-    return kept | ({"PYTHONDONTWRITEBYTECODE": "1"} if sys.dont_write_bytecode else {})
-
-
-def helper_environment(more: Iterable[str] = ()) -> dict[str, str]:
-    """Build the environment of a Python process of our own: what it needs to start, and what `more` names."""
-    return {name: os.environ[name] for name in (*FOR_LOADING, *more) if name in os.environ}
+    kept = {name: os.environ[name] for name in FOR_WORKERS if name in os.environ} | {"PYTHONUTF8": "1"}
+    kept |= {} if sys.pycache_prefix is None else {"PYTHONPYCACHEPREFIX": sys.pycache_prefix}
+    return helper_environment() | kept | ({"PYTHONDONTWRITEBYTECODE": "1"} if sys.dont_write_bytecode else {})
 
 
 def command_environment(pass_env: Iterable[str] = (), source: Mapping[str, str] | None = None) -> dict[str, str]:

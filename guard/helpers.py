@@ -1,13 +1,9 @@
 """The server's side of the helper processes that start commands: one for each session that is kept apart."""
 
-import json
-import os
-import socket
-import subprocess
+import signal
 import sys
-import threading
 import time
-from contextlib import ExitStack
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,9 +11,10 @@ from typing import TYPE_CHECKING
 from ..errors import BursarError
 from .command import CommandSpec
 from .environment import helper_environment
+from .fork_client import CLOSE_S, ForkClient, numbers
 from .helper import python
+from .zygote import wire
 from .zygote.limits import tasks_of
-from .zygote.memory_file import memory_file
 
 if TYPE_CHECKING:
     from .sandbox.sandbox import Sandbox
@@ -29,10 +26,8 @@ if sys.platform == "win32":
 _IDLE_MAX = 16
 """Helper processes kept for sessions that run nothing just now; each takes some 10 MB."""
 
-_CLOSE_S = 0.1
 
-
-class Zygote:
+class Helper:
     """A helper process, started when it is first needed and again if it was killed.
 
     Attributes:
@@ -48,18 +43,12 @@ class Zygote:
         self._sandbox = sandbox
         self._tasks = tasks
         self._cell: Cell | None = None
-        self._orders: socket.socket | None = None
-        self._process: subprocess.Popen[bytes] | None = None
+        self._client: ForkClient | None = None
 
     @property
     def is_gone(self) -> bool:
         """Whether it has ended, or is about to, without being asked."""
-        try:
-            return self._orders is not None and not self._orders.recv(1, socket.MSG_PEEK)
-        except BlockingIOError:
-            return False
-        except OSError:
-            return True
+        return self._client is not None and self._client.is_gone
 
     def warm(self) -> None:
         """Start it unless it runs.
@@ -68,19 +57,7 @@ class Zygote:
             BursarError: not_isolated; its walls cannot be prepared.
             OSError: the system refuses a further process or open file.
         """
-        if self._orders is not None:
-            return
-        with ExitStack() as undo:
-            if self._sandbox is not None and self.session is not None:
-                self._cell = self._sandbox.cell(self.session, self._tasks)
-                undo.callback(self._cell.leave)
-            ours, theirs = socket.socketpair()
-            undo.callback(ours.close)
-            with theirs:
-                self._process = self._start(theirs.fileno())
-            undo.pop_all()
-        ours.setblocking(False)
-        self._orders = ours
+        self._running()
 
     def confined(self, order: CommandSpec) -> CommandSpec:
         """Return the order as it is carried out in here."""
@@ -90,67 +67,52 @@ class Zygote:
         env = {**order.env, **{name: value for name, value in cell.environment.items() if name not in order.keep_env}}
         return replace(order, argv=[*cell.command_prefix, *order.argv], env=env)
 
-    def fork(self, descriptors: list[int]) -> None:
-        """Have it fork a keeper with these descriptors.
+    def fork(self, files: Sequence[int]) -> int:
+        """Have it fork a keeper with these open files; return the number by which both know it.
 
         Raises:
             BursarError: busy; it does not keep up.
         """
-        self._send(b"F00000000", descriptors)
+        number = next(numbers)
+        self._send({"fork": number}, files)
+        return number
 
-    def wake_keeper(self, pid: int) -> None:
+    def wake_keeper(self, number: int) -> None:
         """Have it let a keeper go on that its command may have stopped."""
-        self._send(b"C%08d" % pid, [])
+        self._send({"signal": signal.SIGCONT, "number": number})
 
-    def end_keeper(self, pid: int) -> None:
+    def end_keeper(self, number: int) -> None:
         """Have it kill a keeper that does not answer, and what that one kept."""
-        self._send(b"K%08d" % pid, [])
+        self._send({"signal": signal.SIGKILL, "number": number})
 
     def leave(self) -> None:
         """Have it end, and every process below it, without waiting for that."""
-        orders, self._orders = self._orders, None
-        if orders is not None:
-            orders.close()
+        if self._client is not None:
+            self._client.leave()
 
-    def close(self, wait_s: float = _CLOSE_S) -> None:
+    def close(self, wait_s: float = CLOSE_S) -> None:
         """End it and every process below it; waits up to `wait_s`, and then sees it gone without waiting here."""
-        self.leave()
-        process, self._process = self._process, None
+        client, self._client = self._client, None
         cell, self._cell = self._cell, None
-        if process is None:
-            return
-        try:
-            process.wait(wait_s)
-        except subprocess.TimeoutExpired:
-            threading.Thread(target=_see_out, args=[process, cell], name="bursar-helper", daemon=True).start()
-        else:
-            _leave(cell)
+        if client is not None:
+            client.close(wait_s, cell.leave if cell is not None else lambda: None)
 
-    def _start(self, orders: int) -> "subprocess.Popen[bytes]":
-        cell = self._cell
-        server = os.getpid() if cell is None or cell.sees_server else 0
-        # Not among its arguments, which its commands can see.
-        told = memory_file(json.dumps(None if cell is None else cell.walls).encode())
-        try:
-            return subprocess.Popen(
-                [*([] if cell is None else cell.prefix), *python("zygote", str(orders), str(server))],
-                stdin=told,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,  # whoever reads the server's to its end does not wait for a command
-                pass_fds=[orders, *([] if cell is None else [cell.private.fd])],
-                cwd="/",
-                env=helper_environment(),
-                start_new_session=True,
-            )
-        finally:
-            os.close(told)
-
-    def _send(self, message: bytes, descriptors: list[int]) -> None:
-        for _ in range(2):
-            self.warm()
-            assert self._orders is not None  # noqa: S101 - warm() has just made it
+    def _running(self) -> ForkClient:
+        if self._client is None:
+            if self._sandbox is not None and self.session is not None:
+                self._cell = self._sandbox.cell(self.session, self._tasks)
             try:
-                socket.send_fds(self._orders, [message], descriptors)
+                self._client = _started(self._cell)
+            except BaseException:
+                if self._cell is not None:
+                    self._cell.leave()
+                raise
+        return self._client
+
+    def _send(self, message: wire.Message, files: Sequence[int] = ()) -> None:
+        for _ in range(2):
+            try:
+                self._running().send(message, files)
             except BlockingIOError:
                 raise BursarError(
                     "busy", "too many commands are being started at the same time", "Try again in a second"
@@ -164,14 +126,18 @@ class Zygote:
         )
 
 
-def _see_out(process: "subprocess.Popen[bytes]", cell: "Cell | None") -> None:
-    process.wait()
-    _leave(cell)
-
-
-def _leave(cell: "Cell | None") -> None:
-    if cell is not None:
-        cell.leave()
+def _started(cell: "Cell | None") -> ForkClient:
+    told = (None if cell is None else cell.walls) or {"walls": None}
+    if cell is None:
+        return ForkClient(python("keepers"), told, helper_environment(), cwd="/")
+    return ForkClient(
+        [*cell.prefix, *python("keepers")],
+        told,
+        helper_environment(),
+        files=[cell.private.fd],
+        sees_server=cell.sees_server,
+        cwd="/",
+    )
 
 
 class Helpers:
@@ -180,15 +146,15 @@ class Helpers:
     def __init__(self, sandbox: "Sandbox | None", processes: int) -> None:
         self._sandbox = sandbox
         self._tasks = tasks_of(processes) if processes else 0
-        self._of: dict[Path | None, Zygote] = {}
-        self._retired: set[Zygote] = set()
+        self._of: dict[Path | None, Helper] = {}
+        self._retired: set[Helper] = set()
 
     def warm(self) -> None:
         """Start the one that needs no session."""
         if self._sandbox is None:
             self._get(None).warm()
 
-    async def of(self, session: Path | None) -> Zygote:
+    async def of(self, session: Path | None) -> Helper:
         """Return the one of a session.
 
         Raises:
@@ -203,49 +169,49 @@ class Helpers:
 
     def close(self) -> None:
         """End all of them and everything below them; waits up to 0.1 s."""
-        zygotes = [*self._of.values(), *self._retired]
+        helpers = [*self._of.values(), *self._retired]
         self._of, self._retired = {}, set()
-        for zygote in zygotes:
-            zygote.leave()
-        until = time.monotonic() + _CLOSE_S
-        for zygote in zygotes:
-            zygote.close(max(0.0, until - time.monotonic()))
+        for helper in helpers:
+            helper.leave()
+        until = time.monotonic() + CLOSE_S
+        for helper in helpers:
+            helper.close(max(0.0, until - time.monotonic()))
 
     def leave(self, session: Path) -> None:
         """End those of a session and everything below them; waits up to 0.1 s for each."""
-        for zygote in [zygote for zygote in (*self._of.values(), *self._retired) if zygote.session == session]:
+        for helper in [helper for helper in (*self._of.values(), *self._retired) if helper.session == session]:
             self._of.pop(session, None)
-            self._retired.discard(zygote)
-            zygote.close()
+            self._retired.discard(helper)
+            helper.close()
 
-    def retire(self, zygote: Zygote) -> None:
+    def retire(self, helper: Helper) -> None:
         """Have a fresh one start what comes; this one ends with the last of its commands."""
-        if self._of.get(zygote.session) is zygote:
-            del self._of[zygote.session]
-            self._retired.add(zygote)
-            self._end_retired(zygote)
+        if self._of.get(helper.session) is helper:
+            del self._of[helper.session]
+            self._retired.add(helper)
+            self._end_retired(helper)
 
-    def release(self, zygote: Zygote) -> None:
+    def release(self, helper: Helper) -> None:
         """Note that one of its commands has ended."""
-        zygote.commands -= 1
-        self._end_retired(zygote)
+        helper.commands -= 1
+        self._end_retired(helper)
 
-    def _end_retired(self, zygote: Zygote) -> None:
-        if zygote in self._retired and not zygote.commands:
-            self._retired.remove(zygote)
-            zygote.close(0)
+    def _end_retired(self, helper: Helper) -> None:
+        if helper in self._retired and not helper.commands:
+            self._retired.remove(helper)
+            helper.close(0)
 
-    def _get(self, key: Path | None) -> Zygote:
-        zygote = self._of.get(key)
-        if zygote is None:
+    def _get(self, key: Path | None) -> Helper:
+        helper = self._of.get(key)
+        if helper is None:
             self._evict()
-            zygote = self._of[key] = Zygote(self._sandbox, key, self._tasks)
-        zygote.used_at = time.monotonic()
-        return zygote
+            helper = self._of[key] = Helper(self._sandbox, key, self._tasks)
+        helper.used_at = time.monotonic()
+        return helper
 
     def _evict(self) -> None:
         """End those that were idle longest, when there are many."""
-        idle = [(zygote.used_at, key) for key, zygote in self._of.items() if not zygote.commands]
+        idle = [(helper.used_at, key) for key, helper in self._of.items() if not helper.commands]
         idle.sort(key=lambda found: found[0])
         for _, key in idle[: max(0, len(idle) - _IDLE_MAX + 1)]:
             self._of.pop(key).close(0)

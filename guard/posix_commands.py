@@ -2,13 +2,13 @@
 
 import asyncio
 import errno
-import json
 import os
 import signal
 import socket
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,8 @@ import anyio
 
 from ..errors import BursarError
 from .command import CommandSpec, End, Exit
-from .helpers import Helpers, Zygote
+from .helpers import Helper, Helpers
+from .zygote import wire
 from .zygote.memory_file import memory_file
 
 if TYPE_CHECKING:
@@ -46,16 +47,19 @@ class _OutdatedError(BursarError):
 class _KeptCommand:
     """A command as the server sees it: the other end of its keeper's socket."""
 
-    def __init__(self, control: socket.socket, stdin: int | None, zygote: Zygote, gone: Callable[[Any], None]) -> None:
+    def __init__(
+        self, control: socket.socket, stdin: int | None, helper: Helper, number: int, gone: Callable[[Any], None]
+    ) -> None:
         self.pid = 0
         self.exit: Exit | None = None
         self.failure: BursarError | None = None
         self._control = control
         self._stdin = stdin
-        self.zygote = zygote
+        self.helper = helper
         self._gone = gone
-        self._keeper = 0
-        self._heard = b""
+        self._number = number
+        self._has_keeper = False
+        self._inbox = wire.Inbox()
         self._ending: End = "lost"
         self._loop = asyncio.get_running_loop()
         self._begun = asyncio.Event()
@@ -78,7 +82,7 @@ class _KeptCommand:
             self._loop.call_later(limits.timeout_s + limits.grace_s + _OVERDUE_S, self._end_keeper),
         ]
         with suppress(BrokenPipeError, ConnectionResetError):  # `_hear` notes that there is no keeper
-            await self._loop.sock_sendall(self._control, _encode(order))
+            await self._loop.sock_sendall(self._control, _packed(order))
         with anyio.move_on_after(_START_S):
             await self._begun.wait()
         if not self._begun.is_set():
@@ -106,7 +110,7 @@ class _KeptCommand:
         self._ending = "stopped"
         if self.exit is None:
             with suppress(OSError):
-                self._control.send(b"stop %f\n" % grace_s)
+                self._control.send(wire.packed({"stop": grace_s}))
             self._wake_keeper()
         if await self.wait(grace_s + _OVERDUE_S) is None:
             self._end_keeper()
@@ -114,7 +118,7 @@ class _KeptCommand:
 
     def cut_off(self) -> None:
         with suppress(OSError):
-            self._control.send(b"full\n")
+            self._control.send(wire.packed({"full": True}))
 
     async def send(self, data: bytes, timeout_s: float = 5.0) -> int:
         sent = 0
@@ -161,15 +165,14 @@ class _KeptCommand:
             return
         except OSError:
             part = b""
-        *lines, self._heard = (self._heard + part).split(b"\n")
-        for line in lines:
-            self._learn(json.loads(line))
+        for message in self._inbox.add(part):
+            self._learn(message)
         if not part and self.exit is None:
             self._lose()
 
     def _learn(self, told: dict[str, Any]) -> None:
         if "keeper" in told:
-            self._keeper = told["keeper"]
+            self._has_keeper = True
         elif "started" in told:
             self.pid = told["started"]
             self._begun.set()
@@ -181,16 +184,16 @@ class _KeptCommand:
 
     def _wake_keeper(self) -> None:
         """Have the keeper go on if its command stopped it."""
-        if self.exit is None and self._keeper:
+        if self.exit is None:
             with suppress(BursarError, OSError):
-                self.zygote.wake_keeper(self._keeper)
+                self.helper.wake_keeper(self._number)
 
     def _end_keeper(self) -> None:
         """Have the keeper killed; where that cannot be asked for, let go of it, so that it ends by itself."""
         if self.exit is not None:
             return
         try:
-            self.zygote.end_keeper(self._keeper)
+            self.helper.end_keeper(self._number)
         except (BursarError, OSError):
             self._lose()
 
@@ -200,8 +203,8 @@ class _KeptCommand:
         Once there was a keeper, the command may have run: it can end its keeper before that says that it has started.
         """
         took_s = self._loop.time() - self._started_at
-        if self._keeper == 0 and self.failure is None:
-            kind = _OutdatedError if self.zygote.is_gone else BursarError
+        if not self._has_keeper and self.failure is None:
+            kind = _OutdatedError if self.helper.is_gone else BursarError
             self.failure = kind(
                 "command_not_started", "the helper process that was to start the command has gone", "Call again"
             )
@@ -227,7 +230,7 @@ class PosixCommands:
     """Starts commands through helper processes, one for each session, and knows those that run."""
 
     def __init__(self, sandbox: "Sandbox | None" = None, processes: int = 0) -> None:
-        self._zygotes = Helpers(sandbox, processes)
+        self._helpers = Helpers(sandbox, processes)
         self._running: set[_KeptCommand] = set()
 
     @property
@@ -237,38 +240,38 @@ class PosixCommands:
 
     def warm(self) -> None:
         """Start the helper process, where it is the same for all sessions."""
-        self._zygotes.warm()
+        self._helpers.warm()
 
     def leave(self, session: Path) -> None:
         """End the helper process of a session, and everything below it."""
-        self._zygotes.leave(session)
+        self._helpers.leave(session)
 
     async def start(self, order: CommandSpec) -> _KeptCommand:
         """Start a command; see `Commands.start`."""
-        zygote = await self._zygotes.of(order.session)
+        helper = await self._helpers.of(order.session)
         try:
-            return await self._start(zygote, order)
+            return await self._start(helper, order)
         except _OutdatedError:
-            self._zygotes.retire(zygote)
-            return await self._start(await self._zygotes.of(order.session), order)
+            self._helpers.retire(helper)
+            return await self._start(await self._helpers.of(order.session), order)
 
-    async def _start(self, zygote: Zygote, order: CommandSpec) -> _KeptCommand:
+    async def _start(self, helper: Helper, order: CommandSpec) -> _KeptCommand:
         try:
-            zygote.warm()
-            command = self._forked(zygote, order)
+            helper.warm()
+            command = self._forked(helper, order)
         except OSError as error:
             message = f"no command can be started just now: {error.strerror}"
             raise BursarError("busy", message, "Try again in a moment") from error
         self._running.add(command)
-        zygote.commands += 1
+        helper.commands += 1
         try:
-            await command.begin(zygote.confined(order))
+            await command.begin(helper.confined(order))
         except BaseException:
             command.abandon()
             raise
         return command
 
-    def _forked(self, zygote: Zygote, order: CommandSpec) -> _KeptCommand:
+    def _forked(self, helper: Helper, order: CommandSpec) -> _KeptCommand:
         """Have a keeper forked, which waits for the order.
 
         Raises:
@@ -282,8 +285,8 @@ class PosixCommands:
             try:
                 stdin, writer = _open_stdin(order.stdin, theirs)
                 script = _spool(order.script or b"", theirs)
-                zygote.fork([control.fileno(), order.output, stdin, script])
-                return _KeptCommand(ours, writer, zygote, self._forget)
+                number = helper.fork([control.fileno(), order.output, stdin, script])
+                return _KeptCommand(ours, writer, helper, number, self._forget)
             except BaseException:
                 ours.close()
                 if writer is not None:
@@ -292,38 +295,25 @@ class PosixCommands:
 
     def close(self) -> None:
         """End everything; see `Commands.close`."""
-        self._zygotes.close()
+        self._helpers.close()
         for command in list(self._running):
             command.abandon()
 
     def _forget(self, command: _KeptCommand) -> None:
         if command in self._running:
             self._running.remove(command)
-            self._zygotes.release(command.zygote)
+            self._helpers.release(command.helper)
 
 
-def _encode(order: CommandSpec) -> bytes:
-    limits = order.limits
-    return (
-        json.dumps(
-            {
-                "argv": [_text(argument) for argument in order.argv],
-                "env": {_text(name): _text(value) for name, value in order.env.items()},
-                "cwd": _text(str(order.cwd)),
-                "script": order.script is not None,
-                "limits": {
-                    "timeout_s": limits.timeout_s,
-                    "output_bytes": limits.output_bytes,
-                    "free_bytes": limits.free_bytes,
-                    "grace_s": limits.grace_s,
-                    "cpu_s": limits.cpu_s,
-                    "memory_bytes": limits.memory_bytes,
-                    "processes": limits.processes,
-                    "file_bytes": limits.file_bytes,
-                },
-            }
-        ).encode()
-        + b"\n"
+def _packed(order: CommandSpec) -> bytes:
+    return wire.packed(
+        {
+            "argv": [_text(argument) for argument in order.argv],
+            "env": {_text(name): _text(value) for name, value in order.env.items()},
+            "cwd": _text(str(order.cwd)),
+            "script": order.script is not None,
+            "limits": asdict(order.limits),
+        }
     )
 
 

@@ -1,20 +1,20 @@
 """Workers on Windows, which cannot fork: a few processes that go on from call to call, unconfined."""
 
-import json
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import IO, Any, cast
+from typing import Any, BinaryIO, cast
 
 import anyio
 import anyio.to_thread
 
-from ..environment import bytecode_environment, helper_environment
+from ..environment import worker_environment
+from ..zygote import wire
+from .answers import EndedError, read_answer, shutting_down
 from .worker import MAX_REPLY_BYTES
-from .workers import ENVIRONMENT, EndedError, read_answer, shutting_down
 
 _MAX_CALLS_PER_PROCESS = 500
 
@@ -32,7 +32,7 @@ class Pool:
     async def warm(self, module: str) -> None:
         """Load a module into one of the processes."""
         wanted = {"call": "bursar.guard.workers.worker:prepare", "args": {"modules": [module]}}
-        await self.ask(module, framed(json.dumps(wanted).encode()), lambda: None)
+        await self.ask(module, wire.packed(wanted), lambda: None)
 
     async def ask(self, module: str, request: bytes, begun: Callable[[], None]) -> dict[str, Any]:
         """Return what a process answers; `begun` is called when it is asked.
@@ -46,7 +46,7 @@ class Pool:
         try:
             body = await anyio.to_thread.run_sync(process.ask, request, abandon_on_cancel=True, limiter=self._threads)
             if body is None:
-                raise EndedError(process.epitaph())
+                raise EndedError.by(process.popen.returncode)
             return await read_answer(body)
         finally:
             self._busy.discard(process)
@@ -83,8 +83,8 @@ class _Process:
     """One worker process and its two pipes; asked by one thread at a time, killed by any."""
 
     popen: "subprocess.Popen[bytes]"
-    requests: IO[bytes]
-    replies: IO[bytes]
+    requests: BinaryIO
+    replies: BinaryIO
     calls: int = 0
     reaping: threading.Lock = field(default_factory=threading.Lock)
 
@@ -94,21 +94,13 @@ class _Process:
         try:
             self.requests.write(request)
             self.requests.flush()
-            body = self._receive()
+            body = wire.read(self.replies, MAX_REPLY_BYTES)
         except (OSError, ValueError):
             body = None
         if body is None:
             self.kill()
             self.reap()
         return body
-
-    def _receive(self) -> bytes | None:
-        head = self.replies.read(4)
-        length = int.from_bytes(head, "big")
-        if len(head) < 4 or length > MAX_REPLY_BYTES:
-            return None
-        body = self.replies.read(length)
-        return body if len(body) == length else None
 
     def alive(self) -> bool:
         return self.popen.poll() is None
@@ -131,18 +123,6 @@ class _Process:
                 with suppress(OSError):
                     pipe.close()
 
-    def epitaph(self) -> str:
-        """Say how the process ended, in a few words."""
-        status = self.popen.returncode
-        if status is None:
-            return "was stopped"
-        return f"was ended by signal {-status}" if status < 0 else f"ended with status {status}"
-
-
-def framed(body: bytes) -> bytes:
-    """Return a message as it is sent: its length before it."""
-    return len(body).to_bytes(4, "big") + body
-
 
 def _start(packages: Sequence[str]) -> _Process:
     popen = subprocess.Popen(
@@ -151,8 +131,8 @@ def _start(packages: Sequence[str]) -> _Process:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        env=helper_environment(ENVIRONMENT) | {"PYTHONUTF8": "1"} | bytecode_environment(),
+        env=worker_environment(),
         # The user's Ctrl-C is for the server, which ends its workers itself.
         creationflags=subprocess.CREATE_NEW_PROCESS_GROUP if sys.platform == "win32" else 0,
     )
-    return _Process(popen, cast("IO[bytes]", popen.stdin), cast("IO[bytes]", popen.stdout))
+    return _Process(popen, cast("BinaryIO", popen.stdin), cast("BinaryIO", popen.stdout))

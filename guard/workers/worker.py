@@ -6,9 +6,10 @@ import os
 import re
 import sys
 from collections.abc import Sequence
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO
 
 from ...errors import BursarError
+from ..zygote import wire
 
 MAX_REPLY_BYTES = 4 << 20
 _prepared: set[str] = set()
@@ -55,17 +56,7 @@ def encoded(reply: dict[str, Any]) -> bytes:
         body = json.dumps(reply).encode()
     except (TypeError, ValueError, RecursionError) as error:
         body = json.dumps({"error": {"code": "worker_failed", "message": _line(error), "fix": "Report this"}}).encode()
-    return len(body).to_bytes(4, "big") + body
-
-
-def received(requests: BinaryIO) -> dict[str, Any] | None:
-    """Read the next request; None at the end."""
-    head = requests.read(4)
-    if len(head) < 4:
-        return None
-    length = int.from_bytes(head, "big")
-    body = requests.read(length)
-    return cast("dict[str, Any]", json.loads(body)) if len(body) == length else None
+    return wire.framed(body)
 
 
 def _line(error: Exception) -> str:
@@ -76,8 +67,8 @@ def _line(error: Exception) -> str:
 def main(packages: Sequence[str]) -> None:
     """Serve calls from stdin, one after the other, where no process can be forked for each."""
     requests, replies = _own_pipes()
-    while (request := received(requests)) is not None:
-        replies.write(encoded(answer(request, packages)))
+    while (request := wire.read(requests)) is not None:
+        replies.write(encoded(answer(json.loads(request), packages)))
         replies.flush()
 
 

@@ -12,29 +12,20 @@ from types import TracebackType
 from typing import Any, Protocol, Self, cast
 
 import anyio
-import anyio.to_thread
 
 from ...errors import BursarError
 from ..fair import FairQueue
+from ..zygote.wire import framed
+from .answers import EndedError
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 """What JSON can say."""
 
-ENVIRONMENT = (
-    *("HOME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "TEMP", "TMP"),
-    *("SYSTEMROOT", "USERPROFILE", "LOCALAPPDATA", "PYTHONPATH", "PYTHONHOME"),
-)
-"""What of the server's environment its workers get, besides what any process needs to be loaded."""
-
 _NAME = re.compile(r"(?P<package>[a-z][a-z0-9_]*)(\.[a-z_][a-z0-9_]*)+:[a-z][a-z0-9_]*", re.ASCII)
 _TRIAL = "bursar.guard.workers.attacks:attack"
-_DAMAGED = "The content is probably damaged or hostile; it is kept as received"
 _MAX_REQUEST_BYTES = 1 << 20
 _START_S = 10.0
 """A process may take so long to start: on a machine that is busy that is no fault of the content."""
-
-_PARSED_HERE_BYTES = 64 * 1024
-"""A longer answer is parsed in a thread: the event loop has other calls to serve."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +52,6 @@ class Confinement:
             return "not confined: this system has no means for it that bursar knows; deadlines hold"
         broken = ", ".join(name for name, outcome in self.attacks.items() if outcome != "held")
         return f"not confined well: these attacks succeed: {broken}; deadlines and limits hold"
-
-
-class EndedError(Exception):
-    """A process ended without an answer; says how, and what to do about it."""
-
-    def __init__(self, how: str, fix: str = _DAMAGED) -> None:
-        super().__init__(how)
-        self.fix = fix
 
 
 class _Processes(Protocol):
@@ -223,29 +206,6 @@ class Workers:
         return answer
 
 
-async def read_answer(body: bytes) -> dict[str, Any]:
-    """Parse what a process answered, which may have been taken over by what it parsed.
-
-    Raises:
-        EndedError: it is no answer.
-    """
-    try:
-        if len(body) > _PARSED_HERE_BYTES:
-            answer: object = await anyio.to_thread.run_sync(json.loads, body)
-        else:
-            answer = json.loads(body)
-    except (ValueError, RecursionError):
-        answer = None
-    if not isinstance(answer, dict):
-        raise EndedError("gave no proper answer")
-    return cast("dict[str, Any]", answer)
-
-
-def shutting_down() -> BursarError:
-    """Return the refusal of a server that is about to end."""
-    return BursarError("worker_failed", "the server is shutting down", "Try again when it is back")
-
-
 def _processes(packages: Sequence[str], size: int, hidden: Sequence[Path]) -> _Processes:
     if sys.platform == "win32":
         from .pool import Pool
@@ -276,7 +236,7 @@ def _request(
     if len(request) > _MAX_REQUEST_BYTES:
         most = f"{len(request):,} bytes, more than the {_MAX_REQUEST_BYTES:,} that"
         raise BursarError("bad_argument", f"the arguments have {most} {_work(function)} takes", "Give shorter ones")
-    return len(request).to_bytes(4, "big") + request
+    return framed(request)
 
 
 def _work(function: str) -> str:

@@ -5,8 +5,10 @@ each command the *zygote* forks a *keeper*; the keeper forks the command, captur
 ends whatever is left. All of them watch the server: a socket that ends, or a process descriptor that becomes readable,
 means that it is gone, however it went.
 
-Server to zygote, nine bytes: `F` (fork a keeper; with it the descriptors control, output, stdin, script), or the
-process id of a keeper after `K` (it no longer answers: kill it) or `C` (it may have been stopped: continue it).
-Server to keeper, over control, lines: the order as JSON, later `stop <grace in seconds>`. Keeper to server: JSON
-lines, see `keeper.Keeper`.
+The same fork server (`forkserver`) forks the workers that parse; that process imports more, see `guard/workers`.
+
+All speak as `wire` has it. Server to fork server: `{"fork": number, …}` with open files, those of a keeper being
+control, output, stdin and script; `{"signal": signal, "number": number}` for what was forked under that number.
+Server to keeper, over control: the order, later `{"stop": grace in seconds}` or `{"full": true}`. Keeper to server:
+see `keeper.Keeper`.
 """

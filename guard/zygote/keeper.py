@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 if sys.platform == "win32":
     raise ImportError("Windows has job objects instead")
 
+from . import wire
 from .capture import Capture
 from .command import become
 from .processes import ChildSignals, below, send_signal
@@ -63,7 +64,7 @@ class Keeper:
         self.watch = Watch(self.limits)
         self.capture = Capture(output, self.limits["output_bytes"], self.limits["free_bytes"])
         self.bell = ChildSignals()
-        self.heard = b""
+        self.inbox = wire.Inbox()
         self.main = 0
         self.groups: frozenset[int] = frozenset()
         self.begun = 0.0
@@ -100,13 +101,10 @@ class Keeper:
         return self.alone
 
     def _receive_order(self) -> dict[str, Any]:
-        line = bytearray()
-        while not line.endswith(b"\n"):
-            part = self.control.recv(1024 * 1024)
-            if not part:
-                os._exit(0)
-            line += part
-        return json.loads(line)
+        try:
+            return wire.receive(self.control)[0]
+        except EOFError:
+            os._exit(0)
 
     def _fork(self, stdin: int, script: int) -> None:
         """Start the command; `failed` becomes a descriptor that ends when it runs, or tells why it does not."""
@@ -176,13 +174,11 @@ class Keeper:
         if not part:
             self.orphaned = True
             self.poll.unregister(self.control.fileno())
-        self.heard += part
-        *lines, self.heard = self.heard.split(b"\n")
-        for line in lines:
-            if line == b"full":
-                self.capture.failure = self.capture.failure or "output limit"
+        for message in self.inbox.add(part):
+            if "stop" in message:
+                self.stop_grace_s = message["stop"]
             else:
-                self.stop_grace_s = float(line.removeprefix(b"stop "))
+                self.capture.failure = self.capture.failure or "output limit"
 
     def _reap(self) -> None:
         try:
@@ -254,6 +250,6 @@ class Keeper:
 
     def _tell(self, message: dict[str, Any]) -> None:
         try:
-            self.control.sendall(json.dumps(message).encode() + b"\n")
+            self.control.sendall(wire.packed(message))
         except OSError:
             self.orphaned = True

@@ -435,7 +435,7 @@ async def test_a_keeper_that_is_stopped_at_once_does_not_hang_the_call(
 
 async def test_a_keeper_that_does_not_go_on_is_killed(shell: Shell, marked: Marked, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("bursar.guard.posix_commands._OVERDUE_S", 0.3)
-    monkeypatch.setattr("bursar.guard.helpers.Zygote.wake_keeper", lambda self, pid: None)
+    monkeypatch.setattr("bursar.guard.helpers.Helper.wake_keeper", lambda self, number: None)
     exit_ = await shell.run(f"sleep 0.1; kill -STOP $PPID; {marked.sleep}", limits=Limits(timeout_s=0.2, grace_s=0))
     assert exit_.ended == "lost"
     await marked.vanish()
@@ -484,7 +484,7 @@ def at_times():
         raise OSError(errno.EAGAIN, "too many processes")
     return fork()
 os.fork = at_times
-from zygote.zygote import main; main()"""
+from zygote.keepers import main; main()"""
     boot_with(monkeypatch, boot)
     commands = Commands(Limits())
     shell = Shell(commands, tmp_path)
@@ -508,8 +508,8 @@ async def test_descriptors_that_came_with_no_order_are_closed(shell: Shell):
     await shell.run("true")
     helper = zygote()
     before = len(os.listdir(f"/proc/{helper}/fd"))
-    for message, number in ((b"F00000000", 3), (b"K00000000", 2), (b"X00000000", 4)):
-        shell.commands._starter._zygotes._of[None]._send(message, [0] * number)
+    for message, files in (({"fork": 0}, 3), ({"signal": 9, "number": 0}, 2), ({"other": 0}, 4)):
+        shell.commands._starter._helpers._of[None]._send(message, [0] * files)
     await shell.run("true")
     assert len(os.listdir(f"/proc/{helper}/fd")) == before
 
@@ -518,7 +518,7 @@ async def test_what_a_keeper_could_not_end_is_the_zygotes_to_end(
     tmp_path: Path, marked: Marked, monkeypatch: pytest.MonkeyPatch
 ):
     boot = "import sys; sys.path.append(sys.argv.pop(1)); from zygote import keeper; keeper.GIVE_UP_S = -1.0"
-    boot_with(monkeypatch, f"{boot}\nfrom zygote.zygote import main; main()")
+    boot_with(monkeypatch, f"{boot}\nfrom zygote.keepers import main; main()")
     commands = Commands(Limits())
     shell = Shell(commands, tmp_path)
     exit_ = await shell.run(f"setsid {marked.sleep} & {marked.sleep}", limits=Limits(timeout_s=0.3, grace_s=0))
@@ -535,10 +535,10 @@ async def test_a_keeper_that_nobody_can_be_asked_to_kill_is_let_go(
     command = await shell.start(f"sleep 0.2; kill -STOP $PPID; {marked.sleep}", limits=Limits(timeout_s=0.3, grace_s=0))
     await marked.appear(1)
 
-    def busy(message: bytes, descriptors: list[int]) -> None:
+    def busy(message, files=()) -> None:
         raise BursarError("busy", "too many commands are being started at the same time", "try again in a second")
 
-    monkeypatch.setattr(shell.commands._starter._zygotes._of[None], "_send", busy)
+    monkeypatch.setattr(shell.commands._starter._helpers._of[None], "_send", busy)
     exit_ = await command.wait(30)
     assert exit_ is not None
     assert exit_.ended == "lost"
@@ -665,7 +665,7 @@ async def test_where_no_process_adopts_orphans_the_tree_and_the_group_are_killed
 ):
     # The way of macOS, with this system's ps: what left the group and lost its parent is not found there.
     boot = (
-        "import sys; sys.platform = 'darwin'; sys.path.append(sys.argv.pop(1))\nfrom zygote.zygote import main; main()"
+        "import sys; sys.platform = 'darwin'; sys.path.append(sys.argv.pop(1))\nfrom zygote.keepers import main; main()"
     )
     boot_with(monkeypatch, boot)
     commands = Commands(Limits())

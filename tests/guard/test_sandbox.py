@@ -411,7 +411,7 @@ async def test_helpers_of_idle_sessions_are_ended_when_there_are_many(place: Gro
     third.mkdir()
     for session in (place.other, third, place.other):
         assert (await place.run(commands, "echo here", session=session))[1] == "here\n"
-    assert len(commands._starter._zygotes._of) == 2
+    assert len(commands._starter._helpers._of) == 2
     assert busy.exit is None
     await busy.kill(0)
     commands.close()

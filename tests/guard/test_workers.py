@@ -163,7 +163,7 @@ async def test_bulk_content_is_not_an_argument(workers):
 
 async def test_the_time_that_a_process_takes_to_start_is_not_the_contents(workers):
     await workers.warm("hostile.jobs:echo")
-    helper = workers._processes._zygote._process
+    helper = workers._processes._forker._process
     helper.send_signal(signal.SIGSTOP)
     async with anyio.create_task_group() as group:
 
