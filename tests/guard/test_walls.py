@@ -280,6 +280,7 @@ print(hex(os.stat(f"{{base}}/beside/file").st_mode))
     assert allowed == ["None"]
 
 
+@pytest.mark.needs("user namespaces")
 def test_memory_that_is_shared_by_a_number_is_used_in_a_namespace_of_ones_own_only(ground: Path):
     script = """
 for call, arguments in (("shmget", (0, 4096, 0o1600)), ("semget", (0, 1, 0o1600)), ("msgget", (0, 0o1600))):
