@@ -167,7 +167,7 @@ class Dispatcher:
         account = CallRecord(name, client.name)
         try:
             async with ConstantTimeRefusals():
-                answer = await self._in_session(tool, arguments, client, account)
+                answer = await self._admit(tool, arguments, client, account)
         except BursarError as error:
             line = reply.error_line(error.code, error.message, error.fix, client.ceiling)
             answer = Answer(self._without_credentials(line), code=error.code)
@@ -190,14 +190,12 @@ class Dispatcher:
         for observer in self.observers:
             observer(account, took_s)
 
-    async def _in_session(
+    async def _admit(
         self, named: str | Tool[Any], arguments: Mapping[str, Any], client: Client, account: CallRecord
     ) -> Answer:
-        tool = self.tools.get(named) if isinstance(named, str) else named
-        if tool is None:
-            raise BursarError("unknown_tool", f"there is no tool {named!r}", f"Use one of {', '.join(self.tools)}")
+        """Check what is asked for, then have it answered in its session once its turn has come."""
         # Checked first: what cannot be done anyway makes no session.
-        args = checked(tool, {key: value for key, value in arguments.items() if key != "session"})
+        tool, args = self._check(named, arguments)
         session = await self.sessions.resolve_unlocked(arguments, client)
         if not session.is_surveyed:
             await anyio.to_thread.run_sync(session.survey)
@@ -207,25 +205,33 @@ class Dispatcher:
         try:
             with self.sessions.working(session), reported(client.progress) as progress, shared_by(sharer):
                 async with self.turn(account, client, sharer):
-                    answer = await self._in_turn(tool, args, session, replace(client, progress=progress), account)
+                    answer = await self._answer(tool, args, session, replace(client, progress=progress), account)
             is_known = answer.value.get("session") == session.handle
             return answer
         finally:
             self.sessions.end_call(session, is_known=is_known)
 
-    async def _in_turn(
+    def _check(self, named: str | Tool[Any], arguments: Mapping[str, Any]) -> tuple[Tool[Any], ToolArgs]:
+        tool = self.tools.get(named) if isinstance(named, str) else named
+        if tool is None:
+            raise BursarError("unknown_tool", f"there is no tool {named!r}", f"Use one of {', '.join(self.tools)}")
+        return tool, checked(tool, {key: value for key, value in arguments.items() if key != "session"})
+
+    async def _answer(
         self, tool: Tool[Any], args: ToolArgs, session: Session, client: Client, account: CallRecord
     ) -> Answer:
+        """Run the tool, store what it captured, render the reply."""
         with self._counted(session) as flight:
             began = anyio.current_time()
             call = self._call(tool, args, session, client)
-            outcome = await self._outcome(tool, args, call)
+            outcome = await self._run(tool, args, call)
             if _length(outcome) > _SHARED_BYTES:
                 await flight.settle()
             share = max(self.settings.parallel_tokens // flight.company, reply.PART_MIN_TOKENS)
             ceiling = client.ceiling if share >= client.ceiling.tokens else replace(client.ceiling, tokens=share)
             left_s = call.patience_s * _GRACE - (anyio.current_time() - began)
-            return await self._reply(outcome, call, ceiling, account, max(left_s, _REPLY_LEAST_S))
+            stored, seen = self._store(outcome, call)
+            return await self._render(stored, seen, call, ceiling, account, max(left_s, _REPLY_LEAST_S))
 
     async def remove_session(self, handle: str, owner: str) -> None:
         """Delete a session with everything in it: its calls and its commands end, and nothing is stored in it again.
@@ -279,7 +285,7 @@ class Dispatcher:
             shows_pictures=client.shows_pictures,
         )
 
-    async def _outcome(self, tool: Tool[Any], args: Any, call: Call) -> Outcome:  # noqa: ANN401 - as the tool has it
+    async def _run(self, tool: Tool[Any], args: Any, call: Call) -> Outcome:  # noqa: ANN401 - as the tool has it
         """Run the tool; whatever it captured is stored, however it ends.
 
         Raises:
@@ -288,38 +294,44 @@ class Dispatcher:
         try:
             with anyio.move_on_after(call.patience_s * _GRACE):
                 outcome = await tool.run(args, call)
-                await _store(call)
+                await _commit(call)
                 return outcome
         except BursarError as error:
-            captured = _mention(await _store(call, "partial"))
+            captured = _mention(await _commit(call, "partial"))
             raise BursarError(error.code, error.message + captured, error.fix) from error
         except BaseException:
             with anyio.CancelScope(shield=True), suppress(BursarError):
-                await _store(call, "partial")
+                await _commit(call, "partial")
             raise
-        captured = _mention(await _store(call, "partial"))
+        captured = _mention(await _commit(call, "partial"))
         what = f"{tool.name} took longer than the {call.patience_s:g} s this client waits{captured}"
         fix = "Ask for a smaller stretch (lines=, bytes=, a subdirectory), or have the server started with --patience-s"
         raise BursarError("timeout", what, fix)
 
-    async def _reply(
-        self, outcome: Outcome, call: Call, ceiling: Ceiling, account: CallRecord, within_s: float
-    ) -> Answer:
+    def _store(self, outcome: Outcome, call: Call) -> tuple[Outcome, set[str]]:
+        """Return an outcome with artifacts in the place of writers, and the references that were shown before."""
         seen: set[str] = set()
         if isinstance(outcome, Reading):
-            told: Outcome = self._advised(outcome)
-        elif outcome.afresh:
-            told = outcome
-        else:
-            told = self._recognised(outcome, call, seen)
-        draft = draft_of(told, call, self.settings.preview_tokens, seen, by_uri=self.sessions.are_remote)
-        account.artifact = _kept_at(told)
+            return self._advised(outcome), seen
+        return outcome if outcome.afresh else self._recognised(outcome, call, seen), seen
+
+    async def _render(
+        self,
+        outcome: Outcome,
+        seen: set[str],
+        call: Call,
+        ceiling: Ceiling,
+        account: CallRecord,
+        within_s: float,
+    ) -> Answer:
+        draft = draft_of(outcome, call, self.settings.preview_tokens, seen, by_uri=self.sessions.are_remote)
+        account.artifact = _kept_at(outcome)
         account.content_bytes = draft.content_bytes
         made = await self.fitter.fit(draft, ceiling, within_s)
         account.truncated = made.is_partial
-        if isinstance(told, Done) and not told.afresh:
-            self._remember(told)
-        picture = told.picture if isinstance(told, Done) else None
+        if isinstance(outcome, Done) and not outcome.afresh:
+            self._remember(outcome)
+        picture = outcome.picture if isinstance(outcome, Done) else None
         return Answer(
             made.text, made.value, picture=picture if picture and len(picture.data) <= PICTURE_BYTES else None
         )
@@ -376,7 +388,7 @@ def _length(outcome: Outcome) -> int:
     return own + sum(_length(part) for part in outcome.parts)
 
 
-async def _store(call: Call, state: Literal["partial"] | None = None) -> list[Artifact]:
+async def _commit(call: Call, state: Literal["partial"] | None = None) -> list[Artifact]:
     """Commit every output that is still open; one that nothing was written into before a failure is dropped."""
     for writer in call.writers:
         if writer.is_open:
