@@ -62,7 +62,7 @@ async def test_a_worker_fits_a_reply_as_the_server_would(workers, keep, content,
     fitter = Fitter(workers, redacts=redacts)
     one = drafted(keep(content, name), name)
     text = (await fitter.fit(one, Ceiling(), 60)).text
-    assert workers._processes._zygote is not None
+    assert workers._processes._forker is not None
     assert "no preview" not in text
     assert text == fitter.at_once(one, Ceiling()).text
 
@@ -162,5 +162,5 @@ async def test_a_heavy_content_goes_to_a_worker_also_beside_what_is_only_pointed
     pointer = Draft({"kind": "image"}, "ses_x/a9", {"bytes": 9}, Pointer("look at it"))
     both = Draft({"n": 2}, parts=[drafted(keep(ROWS, "x.json"), "x.json"), pointer])
     text = (await fitter.fit(both, Ceiling(), 60)).text
-    assert workers._processes._zygote is not None
+    assert workers._processes._forker is not None
     assert text == fitter.at_once(both, Ceiling()).text
