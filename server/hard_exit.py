@@ -10,7 +10,7 @@ from collections.abc import Callable
 LEAVE_S = 1.2
 """From the word to leave to the end of the process: in two seconds it is to be gone, and a large one takes its time."""
 
-LAST_S = 1.6
+LAST_S = 1.8
 """From a signal to the end by the kernel, should the event loop be too busy to hear of it."""
 
 
