@@ -12,6 +12,7 @@ import shutil
 import signal
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
@@ -100,7 +101,8 @@ def sleep() -> Iterator[str]:
     seconds = f"86400.{secrets.randbelow(10**12):012d}"
     yield f"sleep {seconds}"
     for pid in alive(f"sleep {seconds}"):
-        os.kill(pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
 
 def alive(sleep: str) -> list[int]:
