@@ -66,7 +66,7 @@ class Aim:
             (self.transport_session, "TRANSPORT"),
         ):
             text = re.sub(re.escape(value), name, text, flags=re.IGNORECASE)
-        text = re.sub(r"/bursar/[a-z2-7]{12}\b", "/bursar/SESSION", text)
+        text = re.sub(r"/bursar/(?:[a-z2-7]{12}\b|[a-z2-7]{1,12}(?= …))", "/bursar/SESSION", text)
         text = re.sub(r"ses_\w{22}/a\d+|ses_\w{22}", "SESSION", text)
         text = re.sub(r"\\?\"?(id|took_s|took_ms|requestId)\\?\"?: ?[\"\w.-]+", "", text)
         return re.sub(r"-\w{6,}|\.tmp-\w+|\d+", "0", text)
