@@ -26,7 +26,7 @@ def branch(name: str, files: list[str], branches: list[Branch] | None = None) ->
 
 WIDE = Allowance(1600, 7000)
 FLAT = branch("/data", [f"f{number:05d}.{'py' if number % 3 else 'txt'}" for number in range(60_000)])
-names = st.text(min_size=1, max_size=20).map(lambda name: "n" + written(name))
+names = st.text(st.characters(blacklist_characters="/"), min_size=1, max_size=20).map(lambda name: "n" + written(name))
 
 
 def trees(depth: int) -> st.SearchStrategy[Branch]:

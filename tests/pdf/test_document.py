@@ -148,6 +148,7 @@ def test_a_picture_where_only_text_can_be_is_replaced_by_its_words_and_listed(tm
     assert all(words in text for words in ("A [logo]", "[cell]", "note [n]"))
 
 
+@pytest.mark.needs("pdftotext")
 def test_what_follows_a_picture_begins_at_the_margin(tmp_path):
     made = rendered("before ![](g)  after", {"g": picture(tmp_path / "good.png")}, page_numbers=False)
     left = {word: place for _, place, _, _, _, word in made.words}

@@ -163,7 +163,9 @@ OF_A_GROUP = {
 }
 
 
-@pytest.mark.parametrize("use", OF_A_GROUP)
+@pytest.mark.parametrize(
+    "use", [pytest.param(use, marks=pytest.mark.needs("git")) if use == "git" else use for use in OF_A_GROUP]
+)
 def test_a_tree_can_be_shared_by_a_group_where_nothing_outside_can_be_changed(bench: Bench, use: str):
     command, expected = OF_A_GROUP[use]
     done, shown = bench.run(command)
