@@ -41,14 +41,14 @@ _BY_SUFFIX: dict[str, tuple[str, str]] = {
         ("source", "markup", "html htm xhtml xml svg xsd xsl rss plist"),
         ("source", "keys", "yaml yml toml ini cfg conf properties env editorconfig lock"),
         ("source", "blocks", "tf hcl nix"),
-        ("source", "tex", "tex rst adoc"),
+        ("source", "tex", "tex adoc"),
         (
             "source",
             "other",
             "hs clj lisp el erl ml fs jl r zig nim v sv vhd asm s f90 pas vb ps1 bat cmake gradle make mk",
         ),
         ("diff", "", "diff patch"),
-        ("text", "prose", "txt text"),
+        ("text", "prose", "txt text rst"),
     )
     for suffix in suffixes.split()
 }

@@ -1,4 +1,4 @@
-"""Previews of text that consists of lines: its start, what stands out or its outline, its end, and what is between."""
+"""Previews of text that consists of lines: its start, what stands out, its end, and what is between."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -9,7 +9,7 @@ from ..cut import Allowance
 from ..json_size import cost, less
 from ..notable import Notables, Watch
 from ..severity import WARNING, severity, word
-from . import ends, outline
+from . import ends
 from .base import Preview, Render, fitting, plural, share
 from .ends import LineSpan
 
@@ -18,12 +18,6 @@ COUNTED_BYTES = 2 << 20
 
 _WATCHED_BYTES = 512 << 10
 """Of larger ones, this much of the beginning is watched."""
-
-_OUTLINED_BYTES = 4 << 20
-"""Source code and prose up to this size is outlined as a whole."""
-
-_OUTLINED_HEAD_BYTES = 1 << 20
-"""Of larger files, the beginning."""
 
 _FRAME = Allowance(36, 110)
 """For the names of the parts and the range between them."""
@@ -50,9 +44,6 @@ _LAYOUTS = {
     "lines": _Layout(head=55, middle=15, head_lines=50, tail_lines=25),
     "text": _Layout(head=48, middle=18, head_lines=40, tail_lines=30),
     "prose": _Layout(head=60, middle=15, head_lines=80, tail_lines=15),
-    "markdown": _Layout(head=55, middle=30, head_lines=60, tail_lines=12),
-    "source": _Layout(head=30, middle=58, head_lines=45, tail_lines=8),
-    "diff": _Layout(head=40, middle=40, head_lines=40, tail_lines=15),
 }
 
 
@@ -65,8 +56,6 @@ class _Facts:
     total: int | None
     notables: Notables
     watched: str
-    entries: list[outline.Entry]
-    outlined: str
     note: str
 
 
@@ -83,8 +72,8 @@ def plan(
 
     Args:
         content: UTF-8 text, or nearly.
-        kind: `log`, `lines`, `text`, `markdown`, `source` or `diff`.
-        detail: the family of source code; `prose` for text that is read from the start.
+        kind: `log`, `lines` or `text`.
+        detail: `prose` for text that is read from the start.
         lines: their number if known.
         notables: what stands out, if known.
         watched_bytes: in how many bytes of the beginning and the end that was looked for, if not in all.
@@ -95,15 +84,12 @@ def plan(
     if lines is None and whole:
         lines = whole.count(b"\n") + (not whole.endswith(b"\n"))
     watched = ""
-    if kind in {"source", "markdown"}:
-        notables = Notables()
-    elif notables is None:
+    if notables is None:
         watched = "" if whole else f" in the first {_WATCHED_BYTES >> 10} KiB"
         notables = _watch(whole or content.read(0, _WATCHED_BYTES))
     elif watched_bytes is not None and watched_bytes < content.size:
         watched = f" in the {watched_bytes >> 20} MiB of start and end"
-    entries, outlined = _outlined(content, whole, kind, detail)
-    facts = _Facts(content, layout, lines, notables, watched, entries, outlined, note)
+    facts = _Facts(content, layout, lines, notables, watched, note)
 
     def render(allowance: Allowance) -> Preview:
         return _render_one_line(facts, allowance) if lines == 1 else _render(facts, allowance)
@@ -115,17 +101,6 @@ def _watch(text: bytes) -> Notables:
     watch = Watch()
     watch.feed(text, 1)
     return watch.result()
-
-
-def _outlined(content: Content, whole: bytes, kind: str, detail: str) -> tuple[list[outline.Entry], str]:
-    family = kind if kind in {"markdown", "diff"} else detail if kind == "source" else ""
-    if not family:
-        return [], ""
-    everything = bool(whole) or content.size <= _OUTLINED_BYTES
-    entries = outline.outline(whole or content.read(0, content.size if everything else _OUTLINED_HEAD_BYTES), family)
-    if len(entries) > outline.ENTRIES_MAX:
-        return entries, f"of the first {entries[-1].line:,} lines"
-    return entries, "" if everything else "of the first MiB"
 
 
 def _render(facts: _Facts, allowance: Allowance) -> Preview:
@@ -209,12 +184,7 @@ def _more_than_listed(notables: Notables, text: str, first: int, last: int | Non
 
 
 def _middle(facts: _Facts, room: Allowance, between: tuple[int, int | None] | None) -> dict[str, Any]:
-    """Return what is shown of the part between head and tail: its outline, or the lines that stand out."""
-    if facts.entries:
-        name = "outline"
-        lines = outline.shown(facts.entries, room)
-        value: dict[str, Any] = {name: lines} if lines else {}
-        return value | ({"outline_is": facts.outlined} if lines and facts.outlined else {})
+    """Return what is shown of the part between head and tail: the lines that stand out."""
     first, last = between or (1, None)
     chosen = _chosen(facts.notables, first, last)
     worst = sorted(chosen, key=lambda found: (-severity(found[1].encode()), found[2], found[0]))

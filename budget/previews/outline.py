@@ -1,192 +1,120 @@
-"""Outlines: the definitions of source code and the headings of prose, with their line numbers."""
+"""Previews of what has an outline: source code, documents, patches. Every part named with its line, and the start."""
 
-import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from html import unescape
-from itertools import zip_longest
+from collections.abc import Sequence
+from typing import Any
 
+from ..content import Content
 from ..cut import Allowance, longest
-from ..pattern import BytesPattern, compile_bytes
-from .base import fitting
+from ..json_size import cost, less
+from . import definitions, ends
+from .base import Preview, Render, fitting, plural, share
+from .definitions import Entry
 
-ENTRY_MAX_CHARACTERS = 90
+_WHOLE_BYTES = 4 << 20
+"""What is larger is outlined by its beginning, and that is said."""
+
+_HEAD_LINES = 8
+_HEAD = Allowance(tokens=90, bytes=400)
+_OUTLINE_PERCENT = 78
+_FRAME = Allowance(tokens=24, bytes=80)
+
+_MINIFIED_LINE_BYTES = 400
+"""Source code whose lines are longer on average was not written by hand, and nobody reads it."""
 
 _LINE_MIN_TOKENS = 4
 """An entry is never shorter: its number, a space and a name."""
 
-ENTRIES_MAX = 12_000
-"""The search ends after so many."""
+_EVERY = 1 << 30
+_NAMING_ALL = ((_EVERY, True, True), (_EVERY, True, False), (_EVERY, False, False))
+_NAMING_SOME = tuple((members, False, False) for members in (60, 40, 24, 12, 8, 6, 4, 3, 2, 1, 0))
+"""How many members of each are named, whether with their lines, and whether the line of it is written out."""
 
-_C_TYPE = r"(?:(?:static|inline|extern|const|unsigned|struct|virtual|explicit|constexpr|template ?<[^>\n]*>)[ \t]+)*"
-_JVM = (
-    r"(?:public|private|protected|internal|static|final|abstract|open|override|sealed|async|virtual|partial|readonly"
-    r"|data|inline|suspend|export|external|@\w+)"
-)
-
-_DEFINITIONS: dict[str, str] = {
-    "python": r"[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+\w+",
-    "script": (
-        r"[ \t]*(?:export[ \t]+)?(?:default[ \t]+)?(?:declare[ \t]+)?(?:abstract[ \t]+)?(?:async[ \t]+)?"
-        r"(?:function\b|class[ \t]+\w|interface[ \t]+\w|enum[ \t]+\w|namespace[ \t]+\w|type[ \t]+\w+[^\n]*=)"
-        r"|(?:export[ \t]+)?(?:const|let|var)[ \t]+\w+[^\n=]*=[ \t]*(?:async[ \t]*)?(?:function|\([^\n]*=>|\w+[ \t]*=>)"
-        r"|[ \t]{1,4}(?:(?:public|private|protected|static|async|get|set|override)[ \t]+)*[#\w]+"
-        r"\([^\n;]*\)[^\n;]*\{[ \t]*$"
-    ),
-    "go": r"func\b|type[ \t]+\w+",
-    "rust": (
-        r"[ \t]*(?:pub(?:\([^)\n]*\))?[ \t]+)?(?:(?:async|const|unsafe|default|extern[ \t]+\"[^\"\n]*\")[ \t]+)*"
-        r"(?:fn|struct|enum|trait|impl|mod|union|macro_rules!)\b"
-    ),
-    "c": (
-        r"(?:typedef[ \t]+)?(?:class|struct|enum|union|namespace)[ \t]+\w+[^\n;]*$"
-        rf"|{_C_TYPE}[A-Za-z_][\w:<>,*& \t]*[ \t*&]~?[A-Za-z_][\w:~]*[ \t]*\([^\n;=]*$"
-        r"|@(?:interface|implementation)\b|#define[ \t]+\w+\("
-    ),
-    "java": (
-        rf"[ \t]*(?:{_JVM}[ \t]+)*(?:class|interface|enum|record|object|trait|struct|protocol|extension|fun|func|def)\b"
-        rf"|[ \t]+(?:{_JVM}[ \t]+)+[\w<>\[\],.? \t]+\([^\n;]*$"
-    ),
-    "ruby": r"[ \t]*(?:def|class|module|defmodule|defp|defmacro)[ \t]+[\w.:]+",
-    "php": (
-        r"[ \t]*(?:(?:abstract|final|public|private|protected|static)[ \t]+)*(?:function|class|interface|trait|enum)\b"
-    ),
-    "shell": r"(?:function[ \t]+[\w:-]+|[\w:-]+[ \t]*\(\))",
-    "lua": r"[ \t]*(?:local[ \t]+)?function\b|[\w.]+[ \t]*=[ \t]*function\b",
-    "perl": r"[ \t]*sub[ \t]+\w+|package[ \t]+[\w:]+",
-    "sql": (
-        r"[ \t]*(?i:create|alter)[ \t]+(?i:or[ \t]+replace[ \t]+)?(?i:unique[ \t]+)?"
-        r"(?i:table|view|index|function|procedure|trigger|type)\b"
-    ),
-    "proto": r"[ \t]*(?:message|service|rpc|enum|struct|type|interface|input|union|extend)[ \t]+\w+",
-    "style": r"[^\s@}/*][^\n{]*\{[ \t]*$|@media[^\n{]*",
-    "keys": r"\[[^\]\n]+\]| {0,2}[A-Za-z_\"'][\w.\"' -]*:(?:[ \t]|$)|FROM[ \t]",
-    "blocks": r"(?:resource|module|variable|data|output|provider|locals|terraform)\b[^\n]*\{",
-    "tex": r"[ \t]*\\(?:part|chapter|section|subsection)\b|=+[ \t]+\S",
-    "other": (
-        r"[ \t]*(?:(?:pub|local|private|public|export|static|async|inline)[ \t]+)*"
-        r"(?:def|defn|class|module|function|func|fn|sub|proc|procedure|struct|type|data|instance|let rec|interface)\b"
-        r"|[\w.%/-]+[ \t]*:(?:[^=]|$)|\((?:defun|defn|define)\b"
-    ),
-    "markdown": r"#{1,6}[ \t]+\S|```|~~~",
-}
-_STATEMENTS = frozenset(b"if for while switch catch return else do with case throw new await".split())
-_PATTERNS: dict[str, BytesPattern] = {}
-_HEADING = compile_bytes(r"(?s)<(h[1-6]|title)\b[^>]{0,300}>(.{0,400}?)</(?:h[1-6]|title)\b", any_case=True)
-_TAG = re.compile(rb"<[^<>]*>")
-_CHANGED = compile_bytes(r"^(?:diff --(?:git|cc|combined) |Index: |commit [0-9a-f]{7})[^\n]*", every_line=True)
-_CHANGED_PLAIN = compile_bytes(r"^--- [^\n]*\n\+\+\+ [^\n]*", every_line=True)
-
-_FILE_MARK = re.compile(r"^(?:diff --\S+ (?:.* b/)?|Index: |\+\+\+ (?:b/)?)")
-
-_Found = tuple[int, int, str]
-"""Where something begins, its depth, and its text."""
+_SOME_TOKENS = 280
+"""An outline that cannot name everything takes no more: it is to find one's way, and a search names the rest."""
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One definition or heading.
+def plan(content: Content, family: str, lines: int | None, least: int = 1) -> Render | None:
+    """Prepare the preview of a text of a family that `definitions` knows; None with fewer than `least` entries.
 
-    Attributes:
-        line: its number, from 1.
-        depth: how far it is indented, or the level of a heading.
-        text: the line it begins with, cut.
+    Args:
+        content: UTF-8 text, or nearly.
+        family: `diff`, `markdown`, `prose`, or one of source code.
+        lines: their number if known.
+        least: as many entries make an outline.
     """
+    text = content.read(0, min(content.size, _WHOLE_BYTES))
+    is_all = len(text) == content.size
+    if lines is None and is_all:
+        lines = text.count(b"\n") + (not text.endswith(b"\n"))
+    if content.size > _MINIFIED_LINE_BYTES * (1 + text.count(b"\n")) and family not in {"markdown", "prose"}:
+        return _minified(content, lines)
+    entries = definitions.definitions(text, family)
+    if len(entries) < least:
+        return None
+    note = {} if is_all and len(entries) <= definitions.ENTRIES_MAX else {"outline_of": f"lines 1-{entries[-1].line}"}
 
-    line: int
-    depth: int
-    text: str
+    def render(allowance: Allowance) -> Preview:
+        room = less(less(allowance, _FRAME), cost(note))
+        shown = listed(entries, share(room, _OUTLINE_PERCENT))
+        value: dict[str, Any] = {**note, "outline": shown} if shown else {}
+        room = less(room, cost(shown))
+        room = Allowance(min(room.tokens, _HEAD.tokens), min(room.bytes, _HEAD.bytes))
+        head = ends.first_lines(content, room, _HEAD_LINES)
+        return Preview(value | ({"head": head.shown} if head.lines else {}), _left_out(content, head.lines, lines))
 
-
-def outline(text: bytes, family: str) -> list[Entry]:
-    """Find the definitions in source code of a family, all over `text`.
-
-    Of `markdown` and `markup` the headings are found, of a `diff` its files, with the number of lines that each gains
-    and loses.
-    """
-    find = {"diff": _files, "markup": _headings}.get(family)
-    entries: list[Entry] = []
-    number, counted = 1, 0
-    for start, depth, said in find(text) if find is not None else _definitions(text, family):
-        number += text.count(b"\n", counted, start)
-        counted = start
-        short = said if len(said) <= ENTRY_MAX_CHARACTERS else said[: ENTRY_MAX_CHARACTERS - 1] + "…"
-        entries.append(Entry(number, depth, short))
-        if len(entries) > ENTRIES_MAX:
-            break
-    return entries
+    return render
 
 
-def _definitions(text: bytes, family: str) -> Iterator[_Found]:
-    pattern = _PATTERNS.get(family)
-    if pattern is None:
-        pattern = _PATTERNS[family] = compile_bytes(f"^(?:{_DEFINITIONS[family]})[^\\n]*", every_line=True)
-    fenced = False
-    for match in pattern.finditer(text):
-        raw = match.group()
-        if family == "markdown" and raw.startswith((b"```", b"~~~")):
-            fenced = not fenced
-        elif not fenced and raw.split(None, 1)[0].split(b"(")[0] not in _STATEMENTS:
-            line = raw.decode("utf-8", "replace").expandtabs(4)
-            bare = line.strip()
-            if family == "markdown":
-                yield match.start(), len(bare) - len(bare.lstrip("#")), bare
-            else:
-                yield match.start(), len(line) - len(line.lstrip()), bare.rstrip(" {:=")
+def _left_out(content: Content, shown: int, lines: int | None) -> str:
+    if lines is None:
+        return f"all of {content.size:,} bytes but {plural(shown, 'line')}"
+    return f"lines {shown + 1}-{lines} of {lines}" if shown < lines else "the rest of long lines"
 
 
-def _headings(text: bytes) -> Iterator[_Found]:
-    """Find the title and the headings of markup, and write them as Markdown does."""
-    for match in _HEADING.finditer(text):
-        tag = match.group(1).decode().lower()
-        words = " ".join(unescape(_TAG.sub(b" ", match.group(2)).decode("utf-8", "replace")).split())
-        level = 1 if tag == "title" else int(tag[1])
-        if words:
-            yield match.start(), level, f"{'title:' if tag == 'title' else '#' * level} {words}"
+def _minified(content: Content, lines: int | None) -> Render:
+    note = "minified" + (f": {plural(lines, 'line')}" if lines is not None else "")
+
+    def render(allowance: Allowance) -> Preview:
+        room = less(less(allowance, _FRAME), cost(note))
+        head = ends.ends(content, Allowance(min(room.tokens, 60), min(room.bytes, 240)), Allowance(0, 0))[0]
+        left_out = f"{content.size - len(head.encode()):,} of {content.size:,} bytes"
+        return Preview({"note": note, "head": head}, left_out)
+
+    return render
 
 
-def _files(text: bytes) -> Iterator[_Found]:
-    """Find the commits and files of a diff, and count the lines that each file gains and loses."""
-    starts = list(_CHANGED.finditer(text)) or list(_CHANGED_PLAIN.finditer(text))
-    for match, behind in zip_longest(starts, starts[1:]):
-        start, end = match.start(), behind.start() if behind is not None else len(text)
-        line = match.group().decode("utf-8", "replace").rpartition("\n")[2].strip()
-        added = text.count(b"\n+", start, end) - (text.find(b"\n+++ ", start, end) >= 0)
-        removed = text.count(b"\n-", start, end) - (text.find(b"\n--- ", start, end) >= 0)
-        # A merge's lines are marked in several columns; binary files, renames and modes have no lines.
-        counted = (added or removed) and not line.startswith(("commit ", "diff --c"))
-        name = _FILE_MARK.sub("", line).partition("\t")[0]
-        yield start, 0, f"{name} +{added} -{removed}" if counted else name
+def listed(entries: Sequence[Entry], room: Allowance) -> list[str]:
+    """Write an outline within `room`: all names first, then the lines of members, then what lines say besides a name.
 
-
-def shown(entries: Sequence[Entry], room: Allowance) -> list[str]:
-    """Write an outline within `room`, spread over the whole content: the outermost entries, each with its members.
-
-    Entries look like `120 class Store: __init__ 131, open 140, … 12 more`. If even the outermost do not fit, evenly
-    spaced ones are shown, and how many are not.
+    Entries look like `120 class Store(Base): open 140, close 152`, or `120 class Store: open, … 12 more`. If even the
+    outermost do not fit, some of them are shown, the last ones included, and how many are not.
     """
     groups = _groups(entries)
-    for members in (40, 24, 12, 8, 6, 5, 4, 3, 2, 1, 0):
-        if _LINE_MIN_TOKENS * len(groups) > room.tokens:
-            break
-        lines = [_group(head, inner, members) for head, inner in groups]
-        if len(fitting(lines, room)) == len(lines):
-            return lines
-    lines = [_group(head, inner, 0) for head, inner in groups]
-    count = longest(len(lines) - 1, lambda count: len(fitting(_spaced(lines, count), room)) == count + 1)
-    return _spaced(lines, count) if count else []
+    some = Allowance(min(room.tokens, _SOME_TOKENS), room.bytes)
+    if _LINE_MIN_TOKENS * len(groups) <= room.tokens:
+        for room_of_levels, levels in ((room, _NAMING_ALL), (some, _NAMING_SOME), (room, _NAMING_SOME[-1:])):
+            for level in levels:
+                lines = [_group(head, inner, *level) for head, inner in groups]
+                if len(fitting(lines, room_of_levels)) == len(lines):
+                    return lines
+    lines = [_group(head, inner, *_NAMING_SOME[-1]) for head, inner in groups]
+    count = longest(len(lines) - 1, lambda count: len(fitting(_spread(lines, count), some)) == count + 1)
+    return _spread(lines, count) if count else []
 
 
-def _spaced(lines: list[str], count: int) -> list[str]:
-    picked = [lines[place * len(lines) // count] for place in range(count)]
+def _spread(lines: list[str], count: int) -> list[str]:
+    """Pick so many: half of them the first ones, half spread over the others."""
+    first = count // 2
+    rest, more = lines[first:], count - first
+    picked = lines[:first] + [rest[place * len(rest) // more] for place in range(more)]
     return [*picked, f"… {len(lines) - count:,} more"]
 
 
 def _groups(entries: Sequence[Entry]) -> list[tuple[Entry, list[Entry]]]:
-    """Put deeper entries below the outermost one that precedes them."""
-    top = min((entry.depth for entry in entries), default=0)
-    if top == 1 and sum(1 for entry in entries if entry.depth == 1) == 1 and entries[0].depth == 1:
-        top = 2
+    """Put deeper entries below the outermost one that precedes them; a document's only title is above all."""
+    depths = sorted(entry.depth for entry in entries)
+    is_titled = len(depths) > 1 and depths[0] < depths[1] and entries[0].text.startswith("#")
+    top = depths[is_titled] if depths else 0
     groups: list[tuple[Entry, list[Entry]]] = []
     for entry in entries:
         if entry.depth <= top or not groups:
@@ -196,16 +124,22 @@ def _groups(entries: Sequence[Entry]) -> list[tuple[Entry, list[Entry]]]:
     return groups
 
 
-def _group(head: Entry, inner: list[Entry], members: int) -> str:
-    text = f"{head.line} {head.text}"
+def _group(head: Entry, inner: list[Entry], members: int, is_numbered: bool, is_full: bool) -> str:
+    text = f"{head.line} {head.text if is_full else _bare(head.text)}"
     if not inner:
         return text
     depth = min(entry.depth for entry in inner)
-    inner = [entry for entry in inner if entry.depth == depth]
-    if not members:
-        return f"{text} (+{len(inner)})"
-    named = ", ".join(f"{_name(entry.text)} {entry.line}" for entry in inner[:members])
+    inner = [entry for entry in inner if entry.depth == depth and not _name(entry.text).startswith("__")]
+    if not members or not inner:
+        return f"{text} (+{len(inner)})" if inner else text
+    named = ", ".join(_name(entry.text) + (f" {entry.line}" if is_numbered else "") for entry in inner[:members])
     return f"{text}: {named}" + (f", … {len(inner) - members} more" if len(inner) > members else "")
+
+
+def _bare(text: str) -> str:
+    """Return a definition without its arguments."""
+    name, bracket, _ = text.partition("(")
+    return name if bracket and f"_{name[-1:]}".isidentifier() else text
 
 
 def _name(text: str) -> str:

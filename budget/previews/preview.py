@@ -9,7 +9,7 @@ from .. import cut, kinds
 from ..content import Content
 from ..json_size import within
 from ..notable import Notables
-from . import binary, json, lines, table
+from . import binary, json, lines, outline, table
 from .base import Preview, Render, plural, share, tokens_of
 
 _ENOUGH_TOKENS = {"log": 1000, "lines": 800, "json": 850, "jsonl": 850, "csv": 800, "binary": 500}
@@ -19,6 +19,13 @@ _ENOUGH_TOKENS_OTHERWISE = 1300
 _BYTES_PER_TOKEN = 5
 
 _SHRINKING_PERCENT = (100, 85, 70, 55, 40, 28, 18, 10, 5)
+
+_OUTLINED = {"source", "markdown", "diff"}
+_WITHOUT_ERRORS = _OUTLINED | {"lines"}
+"""Words that tell of errors elsewhere are names here, or what the text is about."""
+
+_HEADINGS_LEAST = 3
+"""Of a text that is no Markdown: a rule may stand below any line."""
 
 _UTF16_MAX_BYTES = 8 << 20
 
@@ -141,8 +148,7 @@ class ContentView:
         return plan
 
     def _text(self, kind: kinds.Kind, note: str) -> Render:
-        known = self.known
-        plan = lines.plan(self.content, kind.name, kind.detail, known.lines, known.notables, known.watched_bytes, note)
+        plan = self._outlined(kind) or self._lines(kind, note)
         invalid = kinds.invalid_sequences(self._head)
         if not invalid:
             return plan
@@ -153,6 +159,18 @@ class ContentView:
         text = {"text": self._head.decode("utf-8", "replace")}
         left_out = f"the bytes of {plural(invalid, 'sequence')} that are not UTF-8"
         return _remarked(plan, remark, Preview(remark | text, left_out, {"bytes": _about_first_invalid(self._head)}))
+
+    def _outlined(self, kind: kinds.Kind) -> Render | None:
+        """Prepare a text by its outline, if it is of a kind that has one, or a file with some headings."""
+        if kind.name == "text" and self.hint.name:
+            return outline.plan(self.content, "prose", self.known.lines, _HEADINGS_LEAST)
+        family = kind.detail if kind.name == "source" else kind.name
+        return outline.plan(self.content, family, self.known.lines) if kind.name in _OUTLINED else None
+
+    def _lines(self, kind: kinds.Kind, note: str) -> Render:
+        known = self.known
+        notables = Notables() if kind.name in _WITHOUT_ERRORS else known.notables
+        return lines.plan(self.content, kind.name, kind.detail, known.lines, notables, known.watched_bytes, note)
 
 
 def _remarked(plan: Render, remark: dict[str, str], whole: Preview | None = None) -> Render:

@@ -2,15 +2,17 @@ import argparse
 from pathlib import Path
 
 import pytest
+from bursar.budget import tokens
+from bursar.budget.cut import Allowance
 from bursar.budget.kinds import decide
-from bursar.budget.previews.outline import outline
-from held import parts
+from bursar.budget.previews.definitions import definitions
+from held import parts, seen, serialised
 
 
 def lines_of(source: str, name: str) -> list[tuple[int, str]]:
     kind = decide(len(source), source.encode(), source.encode(), name)
-    family = kind.detail if kind.name == "source" else kind.name
-    return [(entry.line, entry.text) for entry in outline(source.encode(), family)]
+    family = {"source": kind.detail, "text": "prose"}.get(kind.name, kind.name)
+    return [(entry.line, entry.text) for entry in definitions(source.encode(), family)]
 
 
 @pytest.mark.parametrize(
@@ -31,11 +33,21 @@ def lines_of(source: str, name: str) -> list[tuple[int, str]]:
         ("a.sh", "#!/bin/sh\nrun() {\n  x\n}\n", ["run()"]),
         ("a.sql", "CREATE TABLE users (\n id int);\ncreate index i on users(id);\n",
          ["CREATE TABLE users (", "create index i on users(id);"]),
-        ("a.yml", "on:\n  push: 1\njobs:\n  a:\n    b: 2\n", ["on", "push: 1", "jobs", "a"]),
+        ("a.yml", "on:\n  push: 1\njobs:\n  a:\n    b: 2\n", ["on", "push: 1", "jobs", "a", "b: 2"]),
         ("a.html", ("<head><title>A &amp; B</title><script>\n</script><body><table><td>1</table>\n<nav><h1\nid='x'>\n"
          " One <b>two</b>\n</h1></nav><h2></h2>\n<p>x<h3 class='y'>Three</h3><H2>Four</H2>\n"),
-         ["title: A & B", "# One two", "### Three", "## Four"]),
-        ("a.md", "# One\ntext\n```\n# no\n```\n## Two\n", ["# One", "## Two"]),
+         ["# One two", "### Three", "## Four"]),
+        ("a.html", "<title>A &amp; B</title><dl><dt class='x' id='os.open'>os.open(path)</dt>\n",
+         ["title: A & B", "os.open"]),
+        ("a.md", "# One\ntext\n```\n# no\n```\n## [Two](a_(b)) ##\n\nThree\n---\n\ntwo\nlines\n---\n",
+         ["# One", "## Two", "## Three"]),
+        ("a.js", "app.use = function use(fn) {\n};\nC.prototype.run = async function () {\n};\nexports.f = (a) => 1;\n",
+         ["app.use(fn)", "C.prototype.run = async function ()", "exports.f = (a) => 1;"]),
+        ("a.css", "/* LINKS */\na {\n}\n", ["/* LINKS */", "a"]),
+        ("a.toml", "[project]\nname = 'x'\n", ["[project]", "name = 'x'"]),
+        ("Cargo.lock", "[[package]]\nname = \"serde\"\nversion = \"1\"\n", ["name = \"serde\"", "version = \"1\""]),
+        ("a.rst", "=====\nGuide\n=====\n\n``Two``\n-------\n\nThree\n=====\n", ["# Guide", "## Two", "# Three"]),
+        ("debian.txt", "bash (5.2-1) unstable; urgency=medium\n\n  * x\n", ["bash (5.2-1) unstable"]),
     ],
 )  # fmt: skip
 def test_definitions_are_found_in_each_family(name: str, source: str, expected: list[str]) -> None:
@@ -73,11 +85,34 @@ def test_the_keys_below_a_key_are_named() -> None:
     assert value["outline"][2].endswith(" volumes: data: 1 832")
 
 
-def test_head_and_tail_of_source_are_shown_too() -> None:
-    source = "import os\n" + "def f():\n    pass\n" * 3000 + "main()\n"
-    value = parts(source, "a.py")
-    assert value["head"].startswith("import os\n")
-    assert value["tail"].endswith("main()\n")
+def test_the_start_of_source_is_shown_too_and_which_lines_are_not() -> None:
+    source = "import os\n" + "def f():\n    pass\n" * 3000
+    found = seen(source, "a.py")
+    assert isinstance(found.value, dict)
+    shown = found.value["head"].count("\n")
+    assert source.splitlines(keepends=True)[:shown] == found.value["head"].splitlines(keepends=True)
+    assert found.left_out == f"lines {shown + 1}-6001 of 6001 not shown"
+
+
+def test_every_definition_is_named_before_any_is_written_out() -> None:
+    names = [f"name_{i}" for i in range(60)]
+    source = "".join(f"def {name}(one_argument, another_argument, a_third_one):\n    pass\n\n" for name in names)
+    outline = parts(source * 3, "big.py", Allowance(600, 3000))["outline"]
+    assert len(outline) < 60
+    source = source.replace("pass", "pass\n    # words" * 30)
+    outline = parts(source, "big.py", Allowance(700, 3000))["outline"]
+    assert [entry.split()[-1] for entry in outline] == names
+
+
+def test_an_outline_that_cannot_name_all_leaves_the_room_unused() -> None:
+    source = "".join(f"def function_number_{i}():\n    pass\n\n" for i in range(900))
+    assert tokens.count(serialised(parts(source, "big.py"))) < 450
+
+
+def test_minified_code_is_called_so_and_hardly_shown() -> None:
+    value = parts("/* licence */\n" + "function(a){return a};var b=1;" * 3000, "a.min.js")
+    assert value["note"] == "minified: 2 lines"
+    assert len(value["head"]) < 300
 
 
 def test_headings_of_a_long_document_are_listed_with_their_lines() -> None:
