@@ -62,6 +62,8 @@ def main():
     install()
     print(f"--- install: ok, {time.monotonic() - started:.1f} s", flush=True)
     environment = os.environ | {"PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}", "VIRTUAL_ENV": str(VENV)}
+    # Otherwise each of the many processes that tests start would compile all that it imports.
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     # Of its own: pytest clears away what earlier runs left in the common place, and fails where it cannot.
     place = tempfile.mkdtemp(prefix="bursar-tests-")
     tests = ["python", "-m", "pytest", "--basetemp", f"{place}/t", "--numprocesses", TESTS_AT_ONCE]

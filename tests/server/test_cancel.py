@@ -98,10 +98,11 @@ def test_what_a_cancelled_command_printed_is_kept_and_said_to_be_a_part(client, 
     assert (reply["state"], reply["preview"]) == ("partial", "early\n")
 
 
-@pytest.fixture(params=["handshake", "stateless"])
-def wire(request, options):
+@pytest.fixture(scope="module", params=["handshake", "stateless"])
+def wire(request, tmp_path_factory):
     """A raw connection in either era; `ask` sends a request and returns its id."""
-    client = Wire(module(*options))
+    base = tmp_path_factory.mktemp("shared")
+    client = Wire(module("--root", str(base), "--data-dir", str(base / "data")))
     if request.param == "handshake":
         client.handshake()
     meta = {} if request.param == "handshake" else {"_meta": MODERN}

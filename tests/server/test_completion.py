@@ -2,14 +2,20 @@
 
 import json
 
-import anyio
 import pytest
-from mcp_types import ResourceTemplateReference
-from transports import KINDS, connected, told
 from wire import server as running
 
 TEMPLATE = {"type": "ref/resource", "uri": "artifact://{session}/{id}"}
 PROMPT = {"type": "ref/prompt", "name": "investigate"}
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory):
+    """One server, for whatever does not ask how many artifacts its session has."""
+    folder = tmp_path_factory.mktemp("workspace")
+    with running("--root", str(folder), "--data-dir", str(tmp_path_factory.mktemp("data"))) as client:
+        client.session = store(client, folder, 2)
+        yield client
 
 
 def completed(client, name, value="", ref=TEMPLATE, meta=None, **known):
@@ -37,17 +43,15 @@ def test_ids_come_with_the_latest_first(client, folder):
     assert completed(client, "id", "b")["values"] == []
 
 
-def test_the_session_proposed_is_the_own(client, folder):
-    session = store(client, folder, 1)
-    assert completed(client, "session")["values"] == [session]
-    assert completed(client, "session", session[:7])["values"] == [session]
-    assert completed(client, "session", "ses_!")["values"] == []
+def test_the_session_proposed_is_the_own(shared):
+    assert completed(shared, "session")["values"] == [shared.session]
+    assert completed(shared, "session", shared.session[:7])["values"] == [shared.session]
+    assert completed(shared, "session", "ses_!")["values"] == []
 
 
-def test_other_arguments_have_no_values(client, folder):
-    store(client, folder, 1)
-    assert completed(client, "question", ref=PROMPT)["values"] == []
-    assert completed(client, "other")["values"] == []
+def test_other_arguments_have_no_values(shared):
+    assert completed(shared, "question", ref=PROMPT)["values"] == []
+    assert completed(shared, "other")["values"] == []
 
 
 def test_no_more_than_a_hundred_are_proposed_and_all_are_counted(client, folder):
@@ -65,10 +69,10 @@ def test_nothing_is_proposed_and_nothing_made_before_there_is_a_session(client, 
     assert json.loads(client.call("read_artifact")[0])["artifacts"] == 0
 
 
-def test_a_session_that_is_none_is_proposed_nothing_of(client, folder):
-    session = store(client, folder, 2)
+def test_a_session_that_is_none_is_proposed_nothing_of(shared):
+    session = shared.session
     for wrong in ("ses_0000000000000000000000", session[:-1], session + "x", "../", "\x00"):
-        assert completed(client, "id", session=wrong)["values"] == []
+        assert completed(shared, "id", session=wrong)["values"] == []
 
 
 def test_a_session_is_gone_on_with_in_another_process(client, folder, options):
@@ -88,26 +92,8 @@ def test_a_session_is_gone_on_with_in_another_process(client, folder, options):
         {"type": "ref/prompt", "name": "x" * 10_000},
     ],
 )
-def test_an_unknown_template_or_prompt_is_refused(client, ref):
+def test_an_unknown_template_or_prompt_is_refused(shared, ref):
     params = {"ref": ref, "argument": {"name": "id", "value": ""}}
-    error = client.request("completion/complete", params)["error"]
+    error = shared.request("completion/complete", params)["error"]
     assert error["code"] == -32602
     assert len(error["message"]) < 300
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_ids_are_proposed_over_every_transport_and_in_every_era(kind, options, folder):
-    (folder / "note.txt").write_text("hello\n")
-    ref = ResourceTemplateReference(uri="artifact://{session}/{id}")
-
-    async def main():
-        async with connected(kind, options) as client:
-            artifact = told(await client.call_tool("read_file", {"path": "note.txt"}))["artifact"]
-            session = artifact.partition("/")[0]
-            named = await client.complete(ref, {"name": "id", "value": ""}, {"session": session})
-            assert named.completion.values == ["a1"]
-            unnamed = await client.complete(ref, {"name": "id", "value": ""})
-            # Requests of the stateless era over HTTP have no session but the one that they name.
-            assert unnamed.completion.values == ([] if kind == "http 2026-07-28" else ["a1"])
-
-    anyio.run(main)

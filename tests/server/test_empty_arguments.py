@@ -5,6 +5,7 @@ import json
 import pytest
 from bursar.server.config import Settings
 from bursar.tools import tools
+from wire import server as running
 
 TOOLS = {tool.name: tool for tool in tools(Settings.copy_bytes)}
 
@@ -39,6 +40,14 @@ def test_empty_texts_and_zeros_are_the_defaults_of_every_tool(name):
     assert arguments(**required, **nothing) == arguments(**required)
 
 
+@pytest.fixture(scope="module")
+def client(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("workspace")
+    (folder / "notes.txt").write_text("one\ntwo\nthree\n")
+    with running("--root", str(folder), "--data-dir", str(tmp_path_factory.mktemp("data"))) as client:
+        yield client
+
+
 def shown(client, tool, **arguments):
     text, is_error, _ = client.call(tool, **arguments)
     assert not is_error, text
@@ -56,8 +65,7 @@ def shown(client, tool, **arguments):
         ("write_pdf", {"content": "# A\n\nb"}),
     ],
 )
-def test_a_call_with_every_argument_does_what_the_short_one_does(client, folder, tool, given):
-    (folder / "notes.txt").write_text("one\ntwo\nthree\n")
+def test_a_call_with_every_argument_does_what_the_short_one_does(client, tool, given):
     full = shown(client, tool, **empties(tool) | given)
     assert full.keys() == shown(client, tool, **given).keys()
 

@@ -1,11 +1,9 @@
 """The prompt says in few words how to go about a big output, and only what it was given gets into it."""
 
-import anyio
 import pytest
 from bursar.budget import tokens
 from bursar.server.config import Settings
 from bursar.tools import tools
-from transports import KINDS, connected
 from wire import server as running
 
 
@@ -73,14 +71,3 @@ def test_what_cannot_be_filled_in_is_refused_briefly(client, params):
     error = client.request("prompts/get", params)["error"]
     assert error["code"] == -32602
     assert len(error["message"]) < 300
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_prompt_is_filled_in_over_every_transport_and_in_every_era(kind, options):
-    async def main():
-        async with connected(kind, options) as client:
-            assert [prompt.name for prompt in (await client.list_prompts()).prompts] == ["investigate"]
-            (message,) = (await client.get_prompt("investigate", {"artifact": "a7"})).messages
-            assert "a7" in message.content.text
-
-    anyio.run(main)

@@ -9,6 +9,7 @@ import pytest
 from bursar.artifacts import Limits, Store
 from bursar.budget import tokens
 from wire import Client, module
+from wire import server as running
 
 HANDSHAKES = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"]
 MODERN = {
@@ -25,6 +26,16 @@ TOOLS = [
     "write_pdf",
     "read_artifact",
 ]
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory):
+    """One server for all that leaves it as it was."""
+    base = tmp_path_factory.mktemp("shared")
+    (base / "workspace").mkdir()
+    with running("--root", str(base / "workspace"), "--data-dir", str(base / "data")) as client:
+        client.folder = base / "workspace"
+        yield client
 
 
 @pytest.mark.parametrize("version", HANDSHAKES)
@@ -90,13 +101,11 @@ def test_the_messages_of_a_batch_are_answered_each(client):
     assert {client.next()["id"] for _ in range(4)} == {"ping0", "ping1", "ping2", None}
 
 
-def test_many_calls_at_once_share_what_one_turn_may_cost(client, folder):
-    (folder / "long.txt").write_text("word after word in a long line\n" * 3000)
-    client.call("read_file", path="long.txt")
-    ids = [
-        client.send("tools/call", {"name": "read_artifact", "arguments": {"artifact": "a1", "lines": f"{n}-{n + 900}"}})
-        for n in range(1, 21)
-    ]
+def test_many_calls_at_once_share_what_one_turn_may_cost(client):
+    (client.folder / "long.txt").write_text("word after word in a long line\n" * 3000)
+    artifact = json.loads(client.call("read_file", path="long.txt")[0].partition("\n")[0])["artifact"]
+    calls = [{"artifact": artifact, "lines": f"{n}-{n + 900}"} for n in range(1, 21)]
+    ids = [client.send("tools/call", {"name": "read_artifact", "arguments": arguments}) for arguments in calls]
     texts = [client.next()["result"]["content"][0]["text"] for _ in ids]
     assert sum(map(tokens.count, texts)) <= 10_000
 
@@ -114,6 +123,7 @@ def test_progress_is_told_to_a_client_that_asks(client):
     told = client.next()
     assert told["method"] == "notifications/progress"
     assert told["params"]["progressToken"] == "p"
+    client.receive(client.last_id)
 
 
 def test_a_client_that_never_reads_the_log_does_not_stop_the_server(options, folder):

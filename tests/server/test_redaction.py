@@ -11,8 +11,9 @@ BODY = "".join(f"MIIEpAIBAAKCAQEA7bq3b7Jr{'x9Y2' * 10}\n" for _ in range(30))
 PEM = "-----BEGIN RSA PRIVATE " + f"KEY-----\n{BODY}-----END RSA PRIVATE " + "KEY-----\n"
 
 
-@pytest.fixture
-def files(folder):
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("workspace")
     (folder / "small.txt").write_text(f"token {TOKEN}\nkey {KEY}\n")
     (folder / "keys.json").write_text(json.dumps([{"n": n, "token": TOKEN} for n in range(3000)]))
     (folder / "id_rsa").write_text(PEM)
@@ -22,10 +23,11 @@ def files(folder):
     return folder
 
 
-@pytest.fixture(params=["shown", "stored"])
-def client(options, request):
-    with running(*options, "--redact", request.param) as client:
-        client.redact = request.param
+@pytest.fixture(scope="module", params=["shown", "stored"])
+def client(files, tmp_path_factory, request):
+    data = tmp_path_factory.mktemp("data")
+    with running("--root", str(files), "--data-dir", str(data), "--redact", request.param) as client:
+        client.redact, client.data = request.param, data
         yield client
 
 
@@ -65,7 +67,7 @@ def test_commands_names_and_errors_are_redacted_too(client, files):
     told = ask(client, "terminal", command=f"echo {TOKEN}; cat small.txt")
     assert told["did"] == "$ echo [redacted:github-token]; cat small.txt"
     assert told["preview"].count("[redacted:") == 3
-    assert "[redacted:github-token]" in ask(client, "read_file", path=f"{TOKEN}.txt")
+    assert "[redacted:github-token]" in ask(client, "read_file", path=f"{TOKEN}.none")
     (files / f"{KEY}.txt").write_text("named\n")
     assert "[redacted:aws-key]" in ask(client, "directory_tree", depth=1)["preview"]
 
@@ -88,8 +90,8 @@ def test_a_picture_of_bytes_is_stored_as_it_is(client, files):
         assert stored.read() == data
 
 
-def test_without_it_nothing_is_touched(options, files):
-    with running(*options) as client:
+def test_without_it_nothing_is_touched(files, tmp_path):
+    with running("--root", str(files), "--data-dir", str(tmp_path)) as client:
         text, _, _ = client.call("read_file", path="small.txt")
     assert json.loads(text)["preview"] == f"token {TOKEN}\nkey {KEY}\n"
 
@@ -104,20 +106,20 @@ def test_a_search_finds_nothing_of_what_is_blanked_in_whichever_way_it_is_made(c
         assert ask(client, "read_artifact", artifact=artifact, grep="login with .redacted")["matches"] == 1
 
 
-def test_the_name_of_a_file_that_is_a_credential_is_shown_and_stored_without_it(client, files, tmp_path):
+def test_the_name_of_a_file_that_is_a_credential_is_shown_and_stored_without_it(client, files):
     (files / f"{TOKEN}.txt").write_text("content\n")
     ask(client, "read_file", path=f"{TOKEN}.txt")
     ask(client, "read_artifact")
-    named = [name for name in (tmp_path / "data").rglob("a*") if TOKEN in name.name]
+    named = [name for name in client.data.rglob("a*") if TOKEN in name.name]
     assert bool(named) == (client.redact == "shown")
 
 
-def test_a_log_with_a_nul_is_stored_without_its_credentials_and_a_picture_as_it_is(client, files, tmp_path):
+def test_a_log_with_a_nul_is_stored_without_its_credentials_and_a_picture_as_it_is(client, files):
     log, picture = b"\0 " + TOKEN.encode() + b"\n", b"\x89PNG\r\n\x1a\n\0\0 " + TOKEN.encode()
     (files / "nul.log").write_bytes(log)
     (files / "x.png").write_bytes(picture)
     for name in ("nul.log", "x.png"):
         ask(client, "read_file", path=name)
-    kept = {path.name.partition("-")[2]: path.read_bytes() for path in (tmp_path / "data").rglob("a*-*")}
+    kept = {path.name.partition("-")[2]: path.read_bytes() for path in client.data.rglob("a*-*")}
     assert kept["x.png"] == picture
     assert (kept["nul.log"] == log) == (client.redact == "shown")

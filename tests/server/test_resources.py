@@ -8,6 +8,7 @@ import anyio
 import pytest
 from bursar.budget import tokens
 from mcp.shared.exceptions import MCPError
+from mcp_types import ResourceTemplateReference
 from transports import KINDS, connected, told
 from wire import Client, module
 from wire import server as running
@@ -214,7 +215,7 @@ def test_a_content_that_was_changed_behind_the_store_is_refused(client, stored, 
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_resource_is_read_over_every_transport_and_in_every_era(kind, options, folder):
+def test_resources_completion_and_prompts_work_over_every_transport_and_in_every_era(kind, options, folder):
     (folder / "note.txt").write_text("hello\n")
 
     async def main():
@@ -228,6 +229,19 @@ def test_a_resource_is_read_over_every_transport_and_in_every_era(kind, options,
             with pytest.raises(MCPError) as caught:
                 await client.read_resource(f"artifact://{artifact}9")
             assert caught.value.code == -32602
+            await proposes(client, kind, artifact)
+            assert [prompt.name for prompt in (await client.list_prompts()).prompts] == ["investigate"]
+            (message,) = (await client.get_prompt("investigate", {"artifact": "a7"})).messages
+            assert "a7" in message.content.text
+
+    async def proposes(client, kind, artifact):
+        session, _, last = artifact.partition("/")
+        ref = ResourceTemplateReference(uri="artifact://{session}/{id}")
+        named = await client.complete(ref, {"name": "id", "value": ""}, {"session": session})
+        assert named.completion.values == [last]
+        unnamed = await client.complete(ref, {"name": "id", "value": ""})
+        # Requests of the stateless era over HTTP have no session but the one that they name.
+        assert unnamed.completion.values == ([] if kind == "http 2026-07-28" else [last])
 
     anyio.run(main)
 
