@@ -7,15 +7,15 @@ from typing import Any, cast
 
 from .. import cut, kinds
 from ..content import Content
+from ..cut import Allowance
 from ..json_size import within
 from ..notable import Notables
 from . import binary, json, lines, outline, table
 from .base import Preview, Render, plural, share, tokens_of
 
-_ENOUGH_TOKENS = {"log": 1000, "lines": 800, "json": 850, "jsonl": 850, "csv": 800, "binary": 500}
-"""A large content of these kinds says no more with more room; others fill 1,300 tokens if they get them."""
+WORTH_TOKENS = 600
+"""More of a content that does not fit whole says little: a question is cheaper."""
 
-_ENOUGH_TOKENS_OTHERWISE = 1300
 _BYTES_PER_TOKEN = 5
 
 _SHRINKING_PERCENT = (100, 85, 70, 55, 40, 28, 18, 10, 5)
@@ -79,7 +79,7 @@ class ContentView:
         """What the content is by its beginning: `text`, `log`, `json`, `binary` and so on."""
         return self._kind.name
 
-    def whole(self, allowance: cut.Allowance) -> str | None:
+    def whole(self, allowance: Allowance) -> str | None:
         """Return all of the content if it is valid UTF-8 text and fits, else None; cheap."""
         if self.content.size > allowance.bytes or self.kind == "binary" or self._kind.encoding != "utf-8":
             return None
@@ -89,11 +89,9 @@ class ContentView:
             return None
         return text if cut.fits(text, allowance) else None
 
-    def part(self, allowance: cut.Allowance) -> Preview:
+    def part(self, allowance: Allowance) -> Preview:
         """Show what is most useful of the content, within the allowance, with the measures a reader of it all wants."""
-        small = self.content.size <= json.SMALL_BYTES
-        enough = _ENOUGH_TOKENS_OTHERWISE if small else _ENOUGH_TOKENS.get(self.kind, _ENOUGH_TOKENS_OTHERWISE)
-        room = cut.Allowance(min(allowance.tokens, enough), min(allowance.bytes, enough * _BYTES_PER_TOKEN))
+        room = Allowance(min(allowance.tokens, WORTH_TOKENS), min(allowance.bytes, WORTH_TOKENS * _BYTES_PER_TOKEN))
         tries = (self._render(share(room, percent)) for percent in _SHRINKING_PERCENT)
         nothing = Preview({}, f"all {plural(self.content.size, 'byte')}", {"bytes": "0-4095"})
         found = next((preview for preview in tries if within(preview.value, allowance)), nothing)
@@ -141,7 +139,7 @@ class ContentView:
         if self.kind == "json":
             plan = json.plan(self.content)
         if self.kind in {"json", "jsonl"} and isinstance(plan, str):
-            rows = json.plan_lines(self.content)
+            rows = json.plan_lines(self.content, self.known.lines)
             return plan or rows if isinstance(rows, str) else rows
         if self.kind in {"csv", "tsv"}:
             plan = table.plan(self.content, self._kind.detail, self.known.lines)
@@ -176,10 +174,10 @@ class ContentView:
 def _remarked(plan: Render, remark: dict[str, str], whole: Preview | None = None) -> Render:
     """Put a remark before what is planned; show `whole` in its place if that fits."""
 
-    def render(allowance: cut.Allowance) -> Preview:
+    def render(allowance: Allowance) -> Preview:
         if whole is not None and within(whole.value, allowance):
             return whole
-        preview = plan(cut.Allowance(allowance.tokens - 30, allowance.bytes - 100))
+        preview = plan(Allowance(allowance.tokens - 30, allowance.bytes - 100))
         return replace(preview, value={**remark, **cast("Mapping[str, Any]", preview.value)})
 
     return render

@@ -1,8 +1,7 @@
-"""The shape of JSON: keys, types, ranges and examples, merged over all values that stand in the same place."""
+"""The shape of JSON and tables: keys, types, ranges and examples, merged over all values that stand in one place."""
 
 import re
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import chain
 from math import isfinite, isnan
@@ -10,7 +9,6 @@ from operator import itemgetter
 from typing import Any, cast
 
 from ..clean import clean
-from ..severity import severity
 
 _DEEPEST = 24
 """Deeper values are only counted."""
@@ -21,18 +19,38 @@ _FIELDS_MAX = 300
 _MAP_MIN_KEYS = 24
 """An object with more keys than this, whose values are of one type, is taken for a map from names to values."""
 
-_CATEGORIES_MAX = 12
-_CATEGORY_MAX_CHARACTERS = 40
+_KINDS_MAX = 12
+_KIND_MAX_CHARACTERS = 200
+_LISTED_MAX = 4
+"""So few values are listed even if each stands once."""
+
 _PROBED = 1000
-"""Values looked at to tell whether they can be categories."""
+"""Values looked at to tell whether they are of few kinds."""
 
-RARE_PERCENT = 1
-"""A category with at most this share of the values stands out."""
+_LONG_CHARACTERS = 200
+"""Of longer strings the length is told."""
 
-_RARE_ERROR_PERCENT = 10
-"""The same for one that tells of an error."""
-
+_EXAMPLE_CHARACTERS = 120
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(?:$|[T ]\d\d:\d\d)")
+
+
+@dataclass(slots=True)
+class Scalar:
+    """What the values of one type have in common.
+
+    Attributes:
+        type: `int`, `float`, `str`, `bool`, `null`, `NaN`, `Infinity` or `-Infinity`.
+        count: how many they are.
+        example: the first of them, as it is written.
+        span: the least and the greatest number or date, as `1..12`; empty for others, and when there is but one.
+        kinds: the different values with their numbers, the most frequent first; empty when they are many.
+    """
+
+    type: str
+    count: int
+    example: str = ""
+    span: str = ""
+    kinds: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
 
 
 @dataclass(slots=True)
@@ -41,36 +59,31 @@ class Shape:
 
     Attributes:
         count: number of values.
-        scalars: by type name (`int`, `float`, `str`, `bool`, `null`), NaN and infinities by their own: how many, a
-            phrase that describes them, and examples.
-        rare: values of few kinds that occur seldom, as they are written in JSON, with their number.
+        scalars: one for each type.
         fields: of objects, by key.
         absent: keys of the objects that were not looked at.
         objects: number of objects.
         of_map: of objects that are maps, the shape of their values; `fields` is empty then.
-        keys: of maps, how many different keys, and some of them.
+        keys: of maps, the first keys.
+        different: of maps, how many different keys.
         items: of lists, the shape of their elements.
         lists: number of lists.
         shortest: elements of the shortest list.
         longest: elements of the longest list.
-        hidden: the values lie too deep to be looked at.
     """
 
     count: int
-    scalars: dict[str, tuple[int, str, tuple[str, ...]]] = field(
-        default_factory=dict[str, tuple[int, str, tuple[str, ...]]]
-    )
-    rare: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
+    scalars: list[Scalar] = field(default_factory=list[Scalar])
     fields: dict[str, "Shape"] = field(default_factory=dict[str, "Shape"])
     absent: int = 0
     objects: int = 0
     of_map: "Shape | None" = None
-    keys: tuple[int, tuple[str, ...]] = (0, ())
+    keys: tuple[str, ...] = ()
+    different: int = 0
     items: "Shape | None" = None
     lists: int = 0
     shortest: int = 0
     longest: int = 0
-    hidden: bool = False
 
 
 def describe(values: list[Any], depth: int = 0) -> Shape:
@@ -84,18 +97,19 @@ def describe(values: list[Any], depth: int = 0) -> Shape:
         elif kind is list:
             _lists(shape, same, depth)
         else:
-            _scalars(shape, kind, same)
+            shape.scalars += _scalars(kind, same)
     return shape
 
 
 def _objects(shape: Shape, objects: list[dict[str, Any]], depth: int) -> None:
     shape.objects = len(objects)
-    if depth >= _DEEPEST:
-        shape.hidden = True
-        return
     keys = Counter(chain.from_iterable(objects))
-    if len(keys) > _MAP_MIN_KEYS and _is_map(objects, len(keys)):
-        shape.keys = (len(keys), tuple(clean(key, 40) for key in list(keys)[:2]))
+    if depth >= _DEEPEST:
+        shape.absent = len(keys)
+        return
+    are_seldom_shared = len(objects) > 2 and sum(keys.values()) < 2 * len(keys)
+    if (len(keys) > _MAP_MIN_KEYS or are_seldom_shared) and _is_map(objects, len(keys)):
+        shape.keys, shape.different = tuple(list(keys)[:_FIELDS_MAX]), len(keys)
         shape.of_map = describe(list(chain.from_iterable(one.values() for one in objects)), depth + 1)
         return
     looked_at = keys if len(keys) <= _FIELDS_MAX else dict(keys.most_common(_FIELDS_MAX))
@@ -123,53 +137,41 @@ def _is_map(objects: list[dict[str, Any]], different: int) -> bool:
 def _lists(shape: Shape, lists: list[list[Any]], depth: int) -> None:
     shape.lists = len(lists)
     shape.shortest, shape.longest = min(map(len, lists)), max(map(len, lists))
-    if depth >= _DEEPEST:
-        shape.hidden = True
-    elif shape.longest:
+    if shape.longest and depth < _DEEPEST:
         shape.items = describe(lists[0] if len(lists) == 1 else list(chain.from_iterable(lists)), depth + 1)
 
 
-def _scalars(shape: Shape, kind: type, values: list[Any]) -> None:
+def _scalars(kind: type, values: list[Any]) -> list[Scalar]:
     if kind is type(None):
-        shape.scalars["null"] = (len(values), "null", ())
-        return
-    if kind is float and not (values := _finite(shape, values)):
-        return
-    name = {str: "str", int: "int", float: "float", bool: "bool"}[kind]
-    categories = _categories(values) if kind is not float else None
-    if categories is not None and len(values) > len(categories):
-        shown = tuple(f"{_written(value)} {count:,}×" for value, count in categories)
-        shape.rare += _rare(categories, len(values))
-        shape.scalars[name] = (len(values), name, shown)
-    elif kind is str:
-        shape.scalars[name] = (len(values), *_strings(values))
-    elif kind is bool:
-        shape.scalars[name] = (len(values), "bool" if len(set(values)) > 1 else _written(values[0]), ())
-    else:
-        low, high = min(values), max(values)
-        span = f"{name} {_written(low)}..{_written(high)}" if low != high else f"{name} {_written(low)}"
-        shape.scalars[name] = (len(values), span, ())
+        return [Scalar("null", len(values))]
+    if kind is float:
+        # NaN and infinities are counted by themselves, for no range holds them.
+        finite = list(filter(isfinite, values))
+        odd = Counter(name_of(number) for number in values if not isfinite(number))
+        return [*_numbers("float", finite), *(Scalar(name, count) for name, count in odd.items())]
+    kinds = _kinds(values)
+    if kind is int:
+        return [Scalar("int", len(values), one.example, one.span, kinds) for one in _numbers("int", values)]
+    if kind is bool:
+        return [Scalar("bool", len(values), _written(values[0]), "", kinds)]
+    longest = max(map(len, values))
+    name = f"str[..{longest:,}]" if longest > _LONG_CHARACTERS else "str"
+    return [Scalar(name, len(values), _written(values[0]), _dates(values), kinds)]
 
 
-def _strings(values: list[str]) -> tuple[str, tuple[str, ...]]:
-    """Tell the lengths of long strings and an example, of dates the first and the last."""
-    lengths = set(map(len, values)) if len(values) < _PROBED else (min(map(len, values)), max(map(len, values)))
-    low, high = min(lengths), max(lengths)
-    if low == high and _DATE.match(values[0]):
-        first, last = min(values), max(values)
-        if first != last and _DATE.match(first) and _DATE.match(last):
-            return "str", (f"{_written(first)}..{_written(last)}",)
-    size = "" if high <= 24 else f"[{low:,}..{high:,}]" if low < high else f"[{high:,}]"
-    return f"str{size}", (_written(values[0]),)
+def _numbers(name: str, values: list[Any]) -> list[Scalar]:
+    if not values:
+        return []
+    low, high = min(values), max(values)
+    return [Scalar(name, len(values), _written(values[0]), f"{_written(low)}..{_written(high)}" if low != high else "")]
 
 
-def _finite(shape: Shape, numbers: list[float]) -> list[float]:
-    """Count NaN and infinities by themselves, for no range holds them; returns the other numbers."""
-    finite = [number for number in numbers if isfinite(number)]
-    if len(finite) < len(numbers):
-        for name, count in Counter(name_of(number) for number in numbers if not isfinite(number)).items():
-            shape.scalars[name] = (count, f"{name} {count:,}×" if count < shape.count else name, ())
-    return finite
+def _dates(values: list[str]) -> str:
+    """Return the first and the last of dates that are written so that they can be compared as they stand."""
+    first, last = min(values), max(values)
+    if first == last or len(first) != len(last) or not (_DATE.match(first) and _DATE.match(last)):
+        return ""
+    return f"{_written(first)}..{_written(last)}"
 
 
 def name_of(number: float) -> str:
@@ -177,32 +179,21 @@ def name_of(number: float) -> str:
     return "NaN" if isnan(number) else "Infinity" if number > 0 else "-Infinity"
 
 
-def _categories(values: list[Any]) -> list[tuple[Any, int]] | None:
+def _kinds(values: list[Any]) -> list[tuple[str, int]]:
     """Return the different values and their numbers if they are few, the most frequent first."""
-    if len(set(values[:_PROBED])) > _CATEGORIES_MAX:
-        return None
+    if len(set(values[:_PROBED])) > _KINDS_MAX:
+        return []
     counts = Counter(values)
-    if len(counts) > _CATEGORIES_MAX or any(isinstance(value, str) and len(value) > 200 for value in counts):
-        return None
-    return counts.most_common()
-
-
-def _rare(categories: Iterable[tuple[Any, int]], total: int) -> list[tuple[str, int]]:
-    return [
-        (str(value), count)
-        for value, count in categories
-        if isinstance(value, str) and value and len(value) <= 80 and 100 * count <= _rare_percent(value) * total
-    ]
-
-
-def _rare_percent(value: str) -> int:
-    return _RARE_ERROR_PERCENT if severity(value.encode("utf-8", "replace")) else RARE_PERCENT
+    are_many = len(counts) > (_KINDS_MAX if len(values) > len(counts) else _LISTED_MAX)
+    if are_many or any(isinstance(value, str) and len(value) > _KIND_MAX_CHARACTERS for value in counts):
+        return []
+    return [(_written(value), count) for value, count in counts.most_common()]
 
 
 def _written(value: object) -> str:
     """Write a scalar shortly, a string in quotes."""
     if isinstance(value, str):
-        return f"'{clean(value, _CATEGORY_MAX_CHARACTERS)}'"
+        return f"'{clean(value, _EXAMPLE_CHARACTERS)}'"
     if isinstance(value, bool):
         return "true" if value else "false"
     text = repr(value)

@@ -1,149 +1,157 @@
-"""Writes a shape so that a model reads it at a glance: nested like the data, with types for values."""
+"""Writes a shape as a type: `{name: str 'Bern', population?(7): int 12..400, tags: [0..9 × str 'a']}`."""
 
 from dataclasses import dataclass
-from math import isfinite
-from typing import cast
 
 from ..clean import clean
-from .shape import Shape, name_of
+from ..cut import Allowance
+from ..json_size import within
+from .shape import Scalar, Shape
+
+_KEY_CHARACTERS = 60
+_VALUE_CHARACTERS = 24
+_FEW_KEYS = 3
+"""So few names of what lies too deep take no more room than their number."""
+
+_IN_KEYS = frozenset("_-.$@/+")
+"""Signs that a key may hold without being put in quotes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Detail:
-    """How much of a shape, or of a sample, is written.
+    """How much of a shape is written.
 
     Attributes:
+        names: of the keys of a map, which are values rather than names.
+        kinds: most different values of one place that are listed with their numbers.
+        characters: of an example.
+        has_ranges: whether the least and the greatest value are written.
+        has_types: whether types are.
         keys: of one object.
-        depth: levels of nesting.
-        examples: different values shown of one place.
-        characters: of a string.
+        depth: levels of objects and lists.
+        tokens: more than so many are not worth it.
     """
 
-    keys: int
-    depth: int
-    examples: int
-    characters: int
+    names: int = 2
+    kinds: int = 0
+    characters: int = 0
+    has_ranges: bool = False
+    has_types: bool = True
+    keys: int = 300
+    depth: int = 24
+    tokens: int = 1 << 30
 
 
-LEVELS = (
-    Detail(60, 10, 6, 120),
-    Detail(40, 8, 5, 80),
-    Detail(24, 6, 4, 60),
-    Detail(16, 5, 3, 40),
-    Detail(12, 4, 2, 30),
-    Detail(10, 3, 1, 24),
-    Detail(8, 2, 1, 16),
-    Detail(4, 2, 0, 12),
-    Detail(2, 1, 0, 8),
+_FEW = ((120, 4), (60, 4), (40, 3), (24, 2), (12, 1), (4, 1), (1, 1))
+_LEVELS = (
+    Detail(160, 12, 100, has_ranges=True, tokens=330),
+    Detail(2, 12, 40, has_ranges=True, tokens=330),
+    Detail(2, 5, 20, has_ranges=True, tokens=330),
+    Detail(60, 0, 12, tokens=450),
+    Detail(2, 0, 12, tokens=450),
+    Detail(tokens=450),
+    Detail(2, 3, 16, has_ranges=True, depth=4, tokens=330),
+    Detail(has_types=False),
+    *(Detail(has_types=False, keys=keys, depth=depth) for keys, depth in _FEW),
 )
-"""From the fullest to the scantiest."""
+"""From the fullest to the scantiest: names are worth more than types, and those more than ranges and examples."""
 
 
-def written(shape: Shape, detail: Detail) -> object:
-    """Write the shape of a whole document."""
-    name, value = _named("", shape, detail, detail.depth)
-    return {name: value} if name else value
+def fitted(shape: Shape, room: Allowance, *, is_part: bool = False, is_table: bool = False) -> str:
+    """Write a shape with as much detail as is worth its room; empty if there is none.
+
+    Args:
+        shape: of a whole document, or of the rows of a table.
+        room: for its JSON form.
+        is_part: only a part was looked at: what that has most, least or how often, the whole may have more.
+        is_table: write the columns without a bracket around them.
+    """
+    for detail in _LEVELS:
+        writer = _Writer(detail, is_part)
+        text = writer.fields(shape, detail.depth) if is_table else writer.shape(shape, detail.depth)
+        if within(text, Allowance(min(room.tokens, detail.tokens), room.bytes)):
+            return text
+    return ""
 
 
-def _named(key: str, shape: Shape, detail: Detail, depth: int) -> tuple[str, object]:
-    """Write a shape under its key; what is a list shows that, and its length, behind the key."""
-    if shape.lists and not shape.objects:
-        span = f"{shape.shortest:,}" if shape.shortest == shape.longest else f"{shape.shortest:,}..{shape.longest:,}"
-        other = scalars(shape, detail)
-        name = f"{key}[{span}]" + (f"|{other}" if other else "")
-        if shape.items is None:
-            return name, "deeper" if shape.hidden else "empty"
-        inner, value = _named("", shape.items, detail, depth)
-        return name + inner, value
-    return key, _value(shape, detail, depth)
+@dataclass(frozen=True, slots=True)
+class _Writer:
+    detail: Detail
+    is_part: bool
+
+    def shape(self, shape: Shape, depth: int) -> str:
+        """Write what stands in one place; what is of several types with bars between them."""
+        parts = [self._object(shape, depth)] if shape.objects else []
+        parts += [self._list(shape, depth)] if shape.lists else []
+        scalars = sorted(shape.scalars, key=lambda scalar: -scalar.count)
+        if self.detail.has_types and shape.count == 1:
+            is_outermost = depth >= self.detail.depth - 1
+            parts += [self._value(scalar, is_outermost) for scalar in scalars]
+        elif self.detail.has_types:
+            parts += [self._scalar(scalar, shape.count) for scalar in scalars]
+        return "|".join(parts)
+
+    def fields(self, shape: Shape, depth: int) -> str:
+        """Write the keys of objects; one that some objects lack has a `?` and says how many have it."""
+        shown: list[str] = []
+        for key, inner in list(shape.fields.items())[: self.detail.keys]:
+            some = "" if inner.count == shape.objects else "?" if self.is_part else f"?({inner.count:,})"
+            value = self.shape(inner, depth - 1)
+            shown.append(f"{_key(key)}{some}: {value}" if value else f"{_key(key)}{some}")
+        more = len(shape.fields) + shape.absent - len(shown)
+        return ", ".join([*shown, f"… {more:,} more keys"] if more else shown)
+
+    def _object(self, shape: Shape, depth: int) -> str:
+        if shape.of_map is not None:
+            named = shape.keys[: self.detail.names if shape.different <= self.detail.names else 2]
+            such = "" if len(named) == shape.different else "such as "
+            value = self.shape(shape.of_map, depth - 1) if depth > 0 else ""
+            keys = f"{self._count(shape.different)} keys {such}{', '.join(map(_key, named))}"
+            return f"{{{keys}: {value}}}" if value else f"{{{keys}}}"
+        if depth <= 0 and len(shape.fields) + shape.absent > _FEW_KEYS:
+            return f"{{{self._count(len(shape.fields) + shape.absent)} keys}}"
+        if depth <= 0:
+            return f"{{{', '.join(map(_key, shape.fields))}}}"
+        return f"{{{self.fields(shape, depth)}}}"
+
+    def _list(self, shape: Shape, depth: int) -> str:
+        if not shape.longest:
+            return "[]"
+        span = f"{shape.shortest:,}.." if shape.shortest < shape.longest and not self.is_part else ""
+        inner = self.shape(shape.items, depth - 1) if shape.items is not None and depth > 0 else ""
+        return f"[{span}{self._count(shape.longest)}{' × ' if inner else ''}{inner}]"
+
+    def _count(self, number: int) -> str:
+        return f"≥{number:,}" if self.is_part and number > 1 else f"{number:,}"
+
+    def _value(self, scalar: Scalar, is_outermost: bool) -> str:
+        """Write the only value of a place; where there is little room, those of the document itself."""
+        most = self.detail.characters or (_VALUE_CHARACTERS if is_outermost else 0)
+        return _cut(scalar.example or scalar.type, most) if most else ""
+
+    def _scalar(self, scalar: Scalar, total: int) -> str:
+        """Write the values if they are few, else their type and range or an example."""
+        detail = self.detail
+        kinds = scalar.kinds
+        if len(kinds) == 1 and scalar.count == total and detail.characters and not self.is_part:
+            return f"always {_cut(kinds[0][0], detail.characters)}"
+        if 0 < len(kinds) <= detail.kinds and not self.is_part:
+            are_counted = total > len(kinds)
+            return "|".join(_cut(value, 40) + (f" {count:,}×" if are_counted else "") for value, count in kinds)
+        text = scalar.type
+        if scalar.span and detail.has_ranges and not self.is_part:
+            text += f" {scalar.span}"
+        elif scalar.example and detail.characters:
+            text += f" {_cut(scalar.example, detail.characters)}"
+        return text if 10 * scalar.count >= total or self.is_part else f"{text} {scalar.count:,}×"
 
 
-def _value(shape: Shape, detail: Detail, depth: int) -> object:
-    other = scalars(shape, detail)
-    if not shape.objects:
-        return other
-    if shape.of_map is not None:
-        different, examples = shape.keys
-        shown = ", ".join(f"'{clean(key, detail.characters)}'" for key in examples)
-        name, value = _named(f"<{different:,} keys such as {shown}>", shape.of_map, detail, depth - 1)
-        written_object: object = {name: value} if depth > 0 else f"object of {different:,} keys"
-    elif depth <= 0 or shape.hidden:
-        shown = ", ".join(clean(key, 20) for key in list(shape.fields)[: detail.keys // 2])
-        return f"object of {len(shape.fields) + shape.absent:,} keys: {shown}, …"
-    else:
-        written_object = _fields(shape, detail, depth)
-    if shape.lists:
-        list_name, list_value = _named("", _only_lists(shape), detail, depth - 1)
-        return [written_object, {list_name: list_value}, *([other] if other else [])]
-    return [written_object, other] if other else written_object
+def _key(key: str) -> str:
+    shown = clean(key, _KEY_CHARACTERS)
+    return shown if shown and all(sign.isalnum() or sign in _IN_KEYS for sign in shown) else f"'{shown}'"
 
 
-def _only_lists(shape: Shape) -> Shape:
-    return Shape(shape.lists, items=shape.items, lists=shape.lists, shortest=shape.shortest, longest=shape.longest)
-
-
-def _fields(shape: Shape, detail: Detail, depth: int) -> dict[str, object]:
-    """Write the fields of objects; a field that some objects lack has a `?`, and says how many have it."""
-    fields: dict[str, object] = {}
-    for key, inner in list(shape.fields.items())[: detail.keys]:
-        name, value = _named(clean(key, max(24, detail.characters)), inner, detail, depth - 1)
-        if inner.count < shape.objects:
-            name = f"{name}? ({inner.count:,} of {shape.objects:,})"
-        fields[name] = value
-    more = len(shape.fields) + shape.absent - min(len(shape.fields), detail.keys)
-    return fields | ({"…": f"{more:,} more keys"} if more > 0 else {})
-
-
-def scalars(shape: Shape, detail: Detail) -> str:
-    """Write the types of scalar values, the most frequent first; one that is seldom tells how many it are."""
-    parts: list[str] = []
-    total = sum(count for count, _, _ in shape.scalars.values()) + shape.objects + shape.lists
-    for count, phrase, examples in sorted(shape.scalars.values(), key=lambda scalar: -scalar[0]):
-        text = phrase
-        if detail.examples and examples:
-            few = _few(examples, detail)
-            text = f"{phrase} {few}"
-        if count < total and 10 * count < total and "×" not in text:
-            text = f"{text} {count:,}×"
-        parts.append(text)
-    return "|".join(parts)
-
-
-def _few(examples: tuple[str, ...], detail: Detail) -> str:
-    """Show the most frequent values, and always the rarest: it may be what matters."""
-    if len(examples) <= detail.examples:
-        return ", ".join(examples)
-    shown = [*examples[: detail.examples - 1], "…", examples[-1]]
-    return ", ".join(shown) + f" ({len(examples)} different)"
-
-
-def trimmed(value: object, detail: Detail, depth: int | None = None) -> object:
-    """Cut a sample value: long strings, long lists, wide and deep objects."""
-    depth = detail.depth if depth is None else depth
-    if isinstance(value, str):
-        return clean(value, detail.characters) if len(value) > detail.characters or not value.isprintable() else value
-    if isinstance(value, dict):
-        return _trimmed_object(cast("dict[str, object]", value), detail, depth)
-    if isinstance(value, list):
-        return _trimmed_list(cast("list[object]", value), detail, depth)
-    if isinstance(value, int) and len(text := str(value)) > 40:
-        return f"{text[:16]}… ({len(text)} digits)"
-    if isinstance(value, float) and not isfinite(value):
-        return name_of(value)
-    return value
-
-
-def _trimmed_object(value: dict[str, object], detail: Detail, depth: int) -> object:
-    if depth <= 0:
-        return f"object of {len(value):,} keys" if value else value
-    shown = {clean(key, 60): trimmed(value[key], detail, depth - 1) for key in list(value)[: detail.keys]}
-    return shown | ({"…": f"{len(value) - detail.keys:,} more keys"} if len(value) > detail.keys else {})
-
-
-def _trimmed_list(value: list[object], detail: Detail, depth: int) -> object:
-    if depth <= 0:
-        return f"list of {len(value):,}" if value else value
-    most = max(1, detail.keys // 8)
-    most += len(value) == most + 1
-    shown = [trimmed(item, detail, depth - 1) for item in value[:most]]
-    return shown + ([f"… {len(value) - most:,} more"] if len(value) > most else [])
+def _cut(written: str, characters: int) -> str:
+    """Shorten what is in quotes."""
+    if not written.startswith("'") or len(written) <= characters + 2:
+        return written
+    return f"{written[: characters + 1].rstrip('…')}…'"

@@ -1,21 +1,19 @@
-"""Previews of CSV and its like: header, columns with types and ranges over all rows, first and last rows."""
+"""Previews of CSV and its like: its columns with types and ranges over all rows, and the first row as it stands."""
 
 import csv
 import io
-import re
 from collections import Counter
 from itertools import zip_longest
 from typing import Any
 
-from ..clean import clean
+from ..clean import clean, utf8
 from ..content import Content
 from ..cut import Allowance
-from ..json_size import cost, less
-from . import ends
-from .base import Preview, Render, decoded, fitting, plural, share
+from ..json_size import cost, less, within
+from .base import Preview, Render, decoded, plural
 from .sampled import sampled_lines
-from .shape import describe
-from .shape_text import Detail, scalars
+from .shape import Shape, describe
+from .shape_text import fitted
 
 WHOLE_MAX_BYTES = 16 << 20
 """Larger tables are judged by a sample; the preview says so."""
@@ -24,18 +22,15 @@ _COLUMNS_MAX = 300
 """More are never shown. Rows of very different lengths have fewer described: no table of this size has more cells than
 half its bytes."""
 
-_COLUMN = Detail(keys=1, depth=1, examples=4, characters=40)
-_TERSE = Detail(keys=1, depth=1, examples=0, characters=20)
-_HEAD_LINES = 8
-_TAIL_LINES = 4
 _PROBED = 50
-_ENDS = {"head": "", "omitted": "lines 10000-1000000", "tail": ""}
+_ROW_MAX_BYTES = 300
+"""A longer first row says nothing that its columns do not."""
 
 
 def plan(content: Content, delimiter: str, lines: int | None) -> Render | str:
-    """Prepare the preview of a table; or say why the content is none."""
-    sampled = content.size > WHOLE_MAX_BYTES
-    raw = b"\n".join(sampled_lines(content)) if sampled else content.read(0, content.size)
+    """Prepare the preview of a table, of so many lines if that is known; or say why the content is none."""
+    is_part = content.size > WHOLE_MAX_BYTES
+    raw = b"\n".join(sampled_lines(content)) if is_part else content.read(0, content.size)
     text = decoded(raw).removeprefix("\ufeff")
     try:
         rows = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if row]
@@ -43,52 +38,38 @@ def plan(content: Content, delimiter: str, lines: int | None) -> Render | str:
         return f"not a table: {error}"
     if len(rows) < 2 or max(map(len, rows[:100])) < 2:
         return "not a table"
-    if lines is None and not sampled:
-        lines = raw.count(b"\n") + (not raw.endswith(b"\n"))
-    facts = _facts(rows, delimiter, content.size if sampled else 0)
     names, body = _header(rows)
+    facts: dict[str, Any] = {"rows": len(body)}
+    if is_part:
+        are_lines = len(rows) == raw.count(b"\n") + (not raw.endswith(b"\n"))
+        whole = {"rows": lines - len(rows) + len(body)} if lines is not None and are_lines else {}
+        facts = whole | {"sampled": f"{len(body):,} rows"}
+    facts |= ({"delimiter": delimiter} if delimiter != "," else {}) | _ragged(rows)
     described = min(len(names), _COLUMNS_MAX, max(1, WHOLE_MAX_BYTES // 2 // len(body)))
     cells = zip_longest(*(row[:described] for row in body), fillvalue="")
-    columns = [_Column(name, list(column)) for name, column in zip(names, cells, strict=False)]
-    full = [column.written(_COLUMN) for column in columns]
-    terse = [column.written(_TERSE) for column in columns]
-    rare = next((column.rare for column in columns if column.rare), "")
+    columns = {name: _column(list(column)) for name, column in zip(names, cells, strict=False)}
+    shape = Shape(len(body), fields=columns, absent=len(names) - len(columns), objects=len(body))
+    start = text[: 2 * _ROW_MAX_BYTES + len(",".join(rows[0]))].split("\n")
+    first = utf8(start[1].rstrip("\r")) if len(start) > 2 and len(body) < len(rows) and '"' not in start[0] else ""
 
     def render(allowance: Allowance) -> Preview:
-        room = less(allowance, cost(facts | {"columns": ""} | _ENDS))
-        value = facts | {"columns": _fitted(full, terse, len(names), share(room, 55))}
-        room = less(allowance, cost(value | _ENDS))
-        head = ends.first_lines(content, share(room, 65), _HEAD_LINES)
-        tail = ends.last_lines(content, share(room, 35), _TAIL_LINES, lines, head.size)
-        value["head"] = head.shown
-        first, last = head.lines + 1, None if lines is None else lines - tail.lines
-        if last is None or last >= first:
-            value["omitted"] = (
-                f"lines {first}-{last}" if last is not None else f"bytes {head.size}-{content.size - tail.size - 1}"
-            )
-        if tail.lines:
-            value["tail"] = tail.shown
-        left_out = f"{content.size - head.size - tail.size:,} of {content.size:,} bytes"
-        if lines is not None and last is not None:
-            left_out = f"{last - first + 1:,} of {plural(lines, 'line')}"
-        suggest = {"lines": f"{first}-{first + 99 if last is None else min(last, first + 99)}"}
-        return Preview(value, left_out, {"grep": re.escape(rare).replace("\\ ", " ")} if rare else suggest)
+        room = less(allowance, cost(facts | {"columns": ""}))
+        value = facts | {"columns": fitted(shape, room, is_part=is_part, is_table=True)}
+        with_row = value | {"first": first}
+        fits = 0 < len(first) <= _ROW_MAX_BYTES and within(with_row, allowance)
+        return Preview(with_row if fits else value, "rows")
 
     return render
 
 
-def _facts(rows: list[list[str]], delimiter: str, sampled_of: int) -> dict[str, Any]:
-    count = len(rows) - (1 if _is_header(rows) else 0)
-    facts: dict[str, Any] = {"rows": f"{count:,} sampled of {sampled_of >> 20:,} MiB" if sampled_of else count}
-    if delimiter != ",":
-        facts["delimiter"] = delimiter
+def _ragged(rows: list[list[str]]) -> dict[str, str]:
     widths = Counter(map(len, rows))
-    if len(widths) > 1:
-        usual = widths.most_common(1)[0][0]
-        odd = len(rows) - widths[usual]
-        first = next(place for place, row in enumerate(rows, start=1) if len(row) != usual)
-        facts["ragged"] = f"{plural(odd, 'row')} without exactly {usual} fields, the first is row {first:,}"
-    return facts
+    if len(widths) == 1:
+        return {}
+    usual = widths.most_common(1)[0][0]
+    odd = len(rows) - widths[usual]
+    first = next(place for place, row in enumerate(rows, start=1) if len(row) != usual)
+    return {"ragged": f"{plural(odd, 'row')} without exactly {usual} fields, the first is row {first:,}"}
 
 
 def _is_header(rows: list[list[str]]) -> bool:
@@ -105,34 +86,27 @@ def _header(rows: list[list[str]]) -> tuple[list[str], list[list[str]]]:
     return [f"({place})" for place in range(1, max(map(len, rows)) + 1)], rows
 
 
-class _Column:
-    """The cells of one column, and what they have in common."""
-
-    def __init__(self, name: str, cells: list[str]) -> None:
-        self._name = name
-        values, mixed = _typed(cells)
-        self._shape = describe(values)
-        self.rare = min(self._shape.rare, key=lambda found: found[1], default=("", 0))[0]
-        self._odd = next((at for at, value in enumerate(values, start=1) if isinstance(value, str)), 0) if mixed else 0
-
-    def written(self, detail: Detail) -> str:
-        text = f"{self._name} {scalars(self._shape, detail)}".replace("null", "empty")
-        return f"{text}, first text in data row {self._odd:,}" if self._odd else text
+def _column(cells: list[str]) -> Shape:
+    """Describe the cells of one column."""
+    shape = describe(_typed(cells))
+    for scalar in shape.scalars:
+        scalar.type = "empty" if scalar.type == "null" else scalar.type
+    return shape
 
 
-def _typed(values: list[str]) -> tuple[list[Any], bool]:
-    """Turn cells into numbers where they are, and empty ones into None; tell whether most are numbers."""
+def _typed(values: list[str]) -> list[Any]:
+    """Turn cells into numbers where most are, and empty ones into None."""
     filled = [value for value in values if value]
     probe = filled[:_PROBED]
     if not probe or 2 * sum(map(_is_number, probe)) < len(probe):
-        return [value or None for value in values], False
+        return [value or None for value in values]
     for number in (int, float):
         try:
-            return [number(value) if value else None for value in values], False
+            return [number(value) if value else None for value in values]
         except ValueError:
             continue
     likely = (int, float) if all(isinstance(_number(value), int) for value in probe) else (float,)
-    return [_number(value, likely) if value else None for value in values], True
+    return [_number(value, likely) if value else None for value in values]
 
 
 def _is_number(text: str) -> bool:
@@ -146,12 +120,3 @@ def _number(text: str, tried: tuple[type[int] | type[float], ...] = (int, float)
         except ValueError:
             continue
     return text
-
-
-def _fitted(full: list[str], terse: list[str], total: int, room: Allowance) -> list[str]:
-    """List all columns, if need be tersely; if even that is too much, the first ones and how many more."""
-    for columns in (full, terse):
-        if len(fitting(columns, room)) == total:
-            return columns
-    shown = fitting(terse, Allowance(room.tokens - 12, room.bytes - 40))
-    return [*shown, f"… {total - len(shown):,} more columns"] if room.tokens > 12 else []

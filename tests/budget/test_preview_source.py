@@ -95,10 +95,10 @@ def test_the_start_of_source_is_shown_too_and_which_lines_are_not() -> None:
 
 
 def test_every_definition_is_named_before_any_is_written_out() -> None:
-    names = [f"name_{i}" for i in range(60)]
+    names = [f"name_{i}" for i in range(40)]
     source = "".join(f"def {name}(one_argument, another_argument, a_third_one):\n    pass\n\n" for name in names)
     outline = parts(source * 3, "big.py", Allowance(600, 3000))["outline"]
-    assert len(outline) < 60
+    assert len(outline) < 40
     source = source.replace("pass", "pass\n    # words" * 30)
     outline = parts(source, "big.py", Allowance(700, 3000))["outline"]
     assert [entry.split()[-1] for entry in outline] == names
