@@ -24,6 +24,7 @@ from .index import BLOCK, Progress
 PATTERN_MAX_CHARACTERS = 2000
 
 _OUTPUT_BYTES = 1 << 16
+_TEXT_BYTES = 200
 _REPORT_EVERY_S = 0.5
 _MEMORY_BYTES = 1 << 30
 _LINE_MAX_BYTES = 64 * BLOCK
@@ -81,6 +82,14 @@ class Engine(Protocol):
 
     def count(self, *, lines: bool) -> int:
         """Count all matches, or all lines that have one.
+
+        Raises:
+            BursarError: search_failed.
+        """
+        ...
+
+    def texts(self) -> Generator[tuple[int, bytes]]:
+        """Find all matches; yield the line of each and its text, or that of its group if it has one.
 
         Raises:
             BursarError: search_failed.
@@ -170,6 +179,15 @@ class _Ripgrep:
         """Count all matches, or all lines that have one."""
         with self._output("--count" if lines else "--count-matches") as output:
             return int(b"".join(self._read(output)) or b"0")
+
+    def texts(self) -> Generator[tuple[int, bytes]]:
+        """Find all matches; a text that is too long is replaced by a remark of ripgrep."""
+        shown = ("--only-matching", f"--max-columns={_TEXT_BYTES}", "--replace=$1\1$0")
+        with self._output("--line-number", *shown) as output:
+            for row in _rows(self._read(output)):
+                line, _, text = row.removesuffix(b"\r").partition(b":")
+                group, _, match = text.partition(b"\1")
+                yield int(line), group or match
 
     def stop(self) -> None:
         """Kill it."""
@@ -310,22 +328,28 @@ class _Re2:
 
     def hits(self, lines: int, most: int) -> Hits:
         """Return the matches of the first lines that have any."""
-        return _first(self._all(), lines, most)
+        return _first((hit for hit, _ in self._all()), lines, most)
 
     def count(self, *, lines: bool) -> int:
         """Count all matches, or all lines that have one."""
-        found = (hit.line if lines else hit.offset for hit in self._all())
+        found = (hit.line if lines else hit.offset for hit, _ in self._all())
         total, last = 0, -1
         for place in found:
             total += place != last
             last = place
         return total
 
+    def texts(self) -> Generator[tuple[int, bytes]]:
+        """Find all matches; a text that is too long is cut."""
+        for hit, match in self._all():
+            group = match.group(1) if match.re.groups else b""
+            yield hit.line, (group or match.group())[:_TEXT_BYTES]
+
     def stop(self) -> None:
         """Stop at the next stretch."""
         self._is_stopped = True
 
-    def _all(self) -> Iterator[Hit]:
+    def _all(self) -> Iterator[tuple[Hit, Any]]:
         line = 1
         for position, text in self._stretches():
             counted = 0
@@ -335,7 +359,7 @@ class _Re2:
                     continue  # behind the last line break is no line
                 line += text.count(b"\n", counted, at)
                 counted = at
-                yield Hit(line, position - self._start + at)
+                yield Hit(line, position - self._start + at), match
             line += text.count(b"\n", counted)
 
     def _stretches(self) -> Iterator[tuple[int, bytes]]:

@@ -197,7 +197,7 @@ class Server:
         if not isinstance(value, str):
             return value
         if at := re.fullmatch(r"\{at (.*)\}\+(\d+)", value):
-            found = re.search(rf"(\d+): [^\n]*{at[1]}", json.loads(self.last)["preview"])
+            found = re.search(rf"(\d+):[^\n]*{at[1]}", json.loads(self.last)["preview"])
             assert found, (value, self.last)
             return f"{found[1]}-{int(found[1]) + int(at[2])}"
         value = re.sub(r"\{artifact of (.*?)\}", lambda found: self.artifacts[found[1]], value)

@@ -200,7 +200,7 @@ def _outline(headings: Sequence[Heading], room: Allowance) -> dict[str, Any]:
     fitting = cut.longest(min(len(chosen), most), lambda count: cut.fits(dumps(_entries(chosen[:count])), room))
     if not fitting:
         return {}
-    return {"outline": _entries(chosen[:fitting]), "more_headings": f'{len(headings) - fitting}: grep="^#", context=0'}
+    return {"outline": _entries(chosen[:fitting]), "more_headings": f'{len(headings) - fitting}: grep="^#"'}
 
 
 def _entries(headings: Sequence[Heading]) -> list[str]:

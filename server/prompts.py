@@ -32,8 +32,9 @@ Find out from the stored output {artifact}: {question}
 
 It is too big to read whole. Go from what stands out to searches, and from there to pages:
 1. Start with the notable lines of its preview if you have it. If not: read_artifact(artifact={artifact}, tail=40).
-2. read_artifact(artifact={artifact}, grep="(?i)error|fail|warn", context=0), or a pattern that suits the question.
-3. Read around the matches that matter: read_artifact(artifact={artifact}, lines="FROM-TO"), some 40 lines each.
+2. read_artifact(artifact={artifact}, grep="(?i)error|fail|warn"), or a pattern that suits the question.
+3. Read around the matches that matter: read_artifact(artifact={artifact}, lines="FROM-TO"), some 40 lines each, or
+   a narrower grep with context="5".
 4. Too many matches: a narrower pattern, or within lines="FROM-TO". None: other words for the same.
 Answer with the line numbers that show it, and say what you did not look at."""
 

@@ -42,7 +42,9 @@ def input_schema(arguments: type[ToolArgs]) -> dict[str, Any]:
     An explicit null is accepted for every optional argument, but not advertised: models would send it.
     """
     schema = _plain(arguments.model_json_schema())
-    return {"type": "object", "properties": schema.get("properties", {})} | {
+    # A tool's own arguments come before those that several tools share.
+    properties = sorted(schema.get("properties", {}).items(), key=lambda one: one[0] not in arguments.__annotations__)
+    return {"type": "object", "properties": dict(properties)} | {
         key: schema[key] for key in ("required", "additionalProperties") if key in schema
     }
 

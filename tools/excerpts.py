@@ -1,41 +1,121 @@
-"""Reads a part of an artifact for a reply, and gives up before the client does."""
+"""What can be asked for of a content, in the same words by every tool that has one: a range of it, or what matches."""
 
+import re
 import time
 
 import anyio
+from pydantic import Field
 
-from ..artifacts import Artifact, reader
+from ..artifacts import Artifact, reader, search, spans
+from ..artifacts.matches import Query
 from ..artifacts.reader import Excerpt
+from ..artifacts.search import Found
 from ..artifacts.spans import Span
 from ..errors import BursarError
-from .base import Call
-from .progress import in_thread
+from .base import Call, Reading, ToolArgs
+from .progress import Counter, in_thread, watched
 
 QUICK_BYTES = 1 << 20
 """Read on the event loop; looking for a line in more may take long."""
 
 _SHARE = 0.9
-"""Of the client's patience; what was counted by then is known to the next call."""
+"""Of the client's patience; what was counted or found by then is known to the next call, or shown."""
 
 _LEAST_S = 0.2
 
+_CONTEXT = re.compile(r"\s*(\d{1,18})\s*(?:-\s*(\d{1,18})\s*)?", re.ASCII)
 
-async def excerpt(artifact: Artifact, unit: str, span: Span, call: Call, began: float) -> Excerpt:
-    """Read a range of `unit`, `lines` or `bytes`, of an artifact of any size.
+
+class ExcerptArgs(ToolArgs):
+    """Which part of a content to show; a tool may take `bytes` and `tail` besides."""
+
+    lines: str | None = Field(None, description='"40-50", "40-" or "-50" (the last)', coerce_numbers_to_str=True)
+    grep: str | None = Field(None, description="regex, also within lines")
+    context: str | None = Field(None, description='"3" lines around, "2-5" before-after', coerce_numbers_to_str=True)
+    count: bool = Field(default=False, description="only count matches")
+
+    @property
+    def asks(self) -> bool:
+        """Whether a part is asked for at all."""
+        return self.grep is not None or bool(self._ranges())
+
+    def span(self) -> tuple[str, Span | None]:
+        """Return the unit of the range that is asked for, and the range, or None for all.
+
+        Raises:
+            BursarError: bad_argument, bad_range.
+        """
+        given = self._ranges()
+        if len(given) > 1:
+            one, other, *_ = given
+            raise BursarError("bad_argument", f"both {one} and {other} are given", f"Give {one} or {other}")
+        for name, value in given.items():
+            if name != "tail":
+                return name, spans.parse(value, name)
+            if int(value) < 1:
+                raise BursarError("bad_argument", f"tail={value} shows nothing", "Give a number of lines from 1")
+            return "lines", Span(None, int(value))
+        return "lines", None
+
+    def _ranges(self) -> dict[str, str]:
+        given = {name: getattr(self, name, None) for name in ("lines", "bytes", "tail")}
+        return {name: str(value) for name, value in given.items() if value is not None}
+
+    def query(self) -> Query | None:
+        """Return what is to be searched for; None if nothing is.
+
+        Raises:
+            BursarError: bad_argument, bad_range.
+        """
+        unit, span = self.span()
+        if self.grep is None:
+            return None
+        around = _CONTEXT.fullmatch(self.context or "0")
+        if around is None:
+            raise BursarError(
+                "bad_argument",
+                f"context={(self.context or '')[:40]!r} is no number of lines",
+                'Give context as "3" for 3 lines on both sides, or "2-5" for 2 before and 5 after',
+            )
+        return Query(
+            self.grep,
+            before=int(around[1]),
+            after=int(around[2] or around[1]),
+            lines=span if unit == "lines" else None,
+            bytes=span if unit == "bytes" else None,
+            counts_only=self.count,
+        )
+
+
+async def part(args: ExcerptArgs, artifact: Artifact, call: Call, began: float) -> Reading:
+    """Show the part of an artifact that is asked for: a range, or what matches.
 
     Args:
+        args: what is asked for.
         artifact: what to read.
-        unit: of the range.
-        span: the range.
         call: which is cancelled, waits and reports progress.
         began: when the call began, on the monotonic clock.
+
+    Raises:
+        BursarError: bad_argument, bad_range, timeout, and whatever the reader and the search raise.
+    """
+    if (query := args.query()) is not None:
+        found = await matches(artifact, query, call, began)
+        return Reading(found.page, artifact, found.facts())
+    unit, span = args.span()
+    shown = await excerpt(artifact, unit, span or Span(1, None), call, began)
+    return Reading(shown.page, artifact, shown.facts())
+
+
+async def excerpt(artifact: Artifact, unit: str, span: Span, call: Call, began: float) -> Excerpt:
+    """Read a range of `unit`, `lines` or `bytes`, of an artifact of any size; give up before the client does.
 
     Raises:
         BursarError: beyond_the_end, damaged, source_changed, timeout.
     """
     if artifact.size <= QUICK_BYTES:
         return reader.excerpt(artifact, unit, span)
-    left_s = max(_SHARE * call.patience_s - (time.monotonic() - began), _LEAST_S)
+    left_s = _left_s(call, began)
     with anyio.move_on_after(left_s):
         return await in_thread(
             lambda pulse: reader.excerpt(artifact, unit, span, pulse.beat), call.progress, "bytes scanned"
@@ -45,3 +125,21 @@ async def excerpt(artifact: Artifact, unit: str, span: Span, call: Call, began: 
         f"{unit} {span.first or ''}-{span.last or ''} were not found within {left_s:.2g} s",
         "Call again: it goes on where it stopped; or give bytes, which need no counting",
     )
+
+
+async def matches(artifact: Artifact, query: Query, call: Call, began: float) -> Found:
+    """Search an artifact of any size; what was found before the client gives up is told.
+
+    Raises:
+        BursarError: bad_pattern, beyond_the_end, search_timeout, search_failed, damaged, source_changed.
+    """
+    deadline_s = min(search.DEADLINE_S, _left_s(call, began))
+    if artifact.size <= QUICK_BYTES:
+        return await search.grep(artifact, query, deadline_s)
+    counter = Counter(total=artifact.size)
+    searching = search.grep(artifact, query, deadline_s, counter)
+    return await watched(searching, call.progress, counter.read("bytes searched"))
+
+
+def _left_s(call: Call, began: float) -> float:
+    return max(_SHARE * call.patience_s - (time.monotonic() - began), _LEAST_S)

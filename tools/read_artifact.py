@@ -9,14 +9,14 @@ import anyio
 import anyio.to_thread
 from pydantic import Field
 
-from ..artifacts import Artifact, reader, search, spans
-from ..artifacts.search import Found, Query
+from ..artifacts import Artifact, reader
+from ..artifacts.matches import Query
 from ..artifacts.spans import Span
 from ..budget.page import Page, Piece
 from ..errors import BursarError
 from . import excerpts
-from .base import Call, Fact, Progress, Reading, Tool, ToolArgs
-from .progress import Counter, watched
+from .base import Call, Fact, Progress, Reading, Tool
+from .excerpts import ExcerptArgs
 from .running import recorded, still_running
 
 _SEEN_MAX = 64
@@ -26,23 +26,13 @@ _POLL_MIN_S, _POLL_MAX_S = 0.03, 0.3
 _SETTLE_S = 0.1
 """Waited for more when what was waited for has come: programs print a line in several pieces."""
 
-_SEARCH_SHARE = 0.9
-"""Of the client's patience; what a search found by then is shown."""
 
-_SEARCH_MIN_S = 0.2
-
-
-class ReadArtifactArgs(ToolArgs):
+class ReadArtifactArgs(ExcerptArgs):
     """Which artifact, and what of it."""
 
-    zeros = frozenset({"context"})
-
     artifact: str = Field("", description="reference, id or path; omit to list them")
-    lines: str | None = Field(None, description='"4000-4050", "4000-" or "-50"', coerce_numbers_to_str=True)
     bytes: str | None = Field(None, description='"0-4095"', coerce_numbers_to_str=True)
     tail: int | None = Field(None, description="last lines")
-    grep: str | None = Field(None, description="regex; also within lines or bytes")
-    context: int = Field(search.DEFAULT_CONTEXT, description="lines around a match")
     wait_s: float = Field(0, description="gather so long from a running command; ends with it, or at a match of grep")
 
 
@@ -76,7 +66,8 @@ class ReadArtifact(Tool[ReadArtifactArgs]):
         Raises:
             BursarError: unknown_artifact, bad_argument, and whatever the reader and the search raise.
         """
-        unit, span = _asked(args)
+        query = args.query()
+        unit, span = args.span()
         if not args.artifact:
             return await anyio.to_thread.run_sync(_listing, args, span, call)
 
@@ -84,8 +75,8 @@ class ReadArtifact(Tool[ReadArtifactArgs]):
             return call.session.open(args.artifact, call.workspace.descriptor)
 
         wait_s = min(max(args.wait_s, 0), call.patience_s)
-        if args.grep is not None:
-            return await _search(_query(args.grep, args.context, unit, span), view, wait_s, call)
+        if query is not None:
+            return await _search(query, view, wait_s, call)
         if span is None:
             return await self._read(view, wait_s, call.progress)
         return await _read_part(unit, span, view, wait_s, call)
@@ -110,22 +101,6 @@ class ReadArtifact(Tool[ReadArtifactArgs]):
         return Reading(excerpt.page, artifact, {**_state(artifact), **about, **excerpt.facts()})
 
 
-def _asked(args: ReadArtifactArgs) -> tuple[str, Span | None]:
-    """Understand which part is asked for: its unit, and the range or None for the default."""
-    given = [name for name in ("lines", "bytes", "tail") if getattr(args, name) is not None]
-    if len(given) > 1:
-        raise BursarError("bad_argument", f"both {given[0]} and {given[1]} are given", f"Give {given[0]} or {given[1]}")
-    if args.lines:
-        return "lines", spans.parse(args.lines, "lines")
-    if args.bytes:
-        return "bytes", spans.parse(args.bytes, "bytes")
-    if args.tail is not None:
-        if args.tail < 1:
-            raise BursarError("bad_argument", f"tail={args.tail} shows nothing", "Give a number of lines from 1")
-        return "lines", Span(None, args.tail)
-    return "lines", None
-
-
 async def _read_part(unit: str, span: Span, view: Callable[[], Artifact], wait_s: float, call: Call) -> Reading:
     """Show a range; one that is not there yet is waited for, and may still not be there when the time is up."""
     began = time.monotonic()
@@ -140,15 +115,6 @@ async def _read_part(unit: str, span: Span, view: Callable[[], Artifact], wait_s
             return Reading(Page(()), artifact, {**about, "beyond": error.message})
         raise BursarError(error.code, f"{error.message} so far", f"{error.fix}; wait_s waits for more") from error
     return Reading(excerpt.page, artifact, {**about, **excerpt.facts()})
-
-
-def _query(pattern: str, context: int, unit: str, span: Span | None) -> Query:
-    return Query(
-        pattern,
-        context=context,
-        lines=span if unit == "lines" else None,
-        bytes=span if unit == "bytes" else None,
-    )
 
 
 async def _waited(
@@ -190,28 +156,11 @@ async def _search(query: Query, view: Callable[[], Artifact], wait_s: float, cal
     began = time.monotonic()
     while True:
         artifact = view()
-        rest_s = _SEARCH_SHARE * call.patience_s - (time.monotonic() - began)
-        found = await _found(artifact, query, min(search.DEADLINE_S, max(rest_s, _SEARCH_MIN_S)), call.progress)
+        found = await excerpts.matches(artifact, query, call, began)
         left_s = wait_s - (time.monotonic() - began)
         if found.matches != 0 or artifact.state != "live" or left_s <= 0:
-            return _matches(found, artifact)
+            return Reading(found.page, artifact, {**_state(artifact), **found.facts()})
         await _waited(view, left_s, partial(_has_grown, artifact.size), call.progress)
-
-
-async def _found(artifact: Artifact, query: Query, deadline_s: float, progress: Progress) -> Found:
-    if artifact.size <= excerpts.QUICK_BYTES:
-        return await search.grep(artifact, query, deadline_s)
-    counter = Counter(total=artifact.size)
-    return await watched(search.grep(artifact, query, deadline_s, counter), progress, counter.read("bytes searched"))
-
-
-def _matches(found: Found, artifact: Artifact) -> Reading:
-    facts: dict[str, Fact] = {"matches": found.matches if found.matches is not None else f"more than {found.shown}"}
-    if found.range:
-        facts["in"] = found.range
-    if found.context:
-        facts["context"] = found.context
-    return Reading(found.page, artifact, {**_state(artifact), **facts})
 
 
 def _state(artifact: Artifact) -> dict[str, Fact]:

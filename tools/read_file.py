@@ -3,11 +3,12 @@
 import os
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import ClassVar
 
 from pydantic import Field
 
-from ..artifacts import SCHEME, Artifact, Source, Writer, source_of, spans
+from ..artifacts import SCHEME, Artifact, Source, Writer, source_of
 from ..budget.previews.preview import Hint
 from ..content import encoding
 from ..content.encoding import Encoding, ToUtf8
@@ -15,7 +16,8 @@ from ..errors import BursarError
 from ..guard.names import rewritten, written
 from ..guard.opened import OpenedFile
 from . import excerpts
-from .base import Call, Done, Fact, Outcome, Reading, Tool, ToolArgs
+from .base import Call, Done, Fact, Outcome, Tool
+from .excerpts import ExcerptArgs
 from .progress import in_thread
 
 BLOCK_BYTES = 1 << 20
@@ -35,24 +37,21 @@ FINE_TICK_S = 0.02
 COARSE_TICK_S = 2.0
 """What FAT keeps of a time; assumed where a time has no fraction below a millisecond."""
 
+_NOTED = ("encoding", "replaced", "changed")
+"""What is said of a file with each part of it."""
+
 Beat = Callable[[float, float], None]
 
 
-class ReadFileArgs(ToolArgs):
+class ReadFileArgs(ExcerptArgs):
     """Which file, and which part of it to show."""
 
     path: str = Field(description="absolute, or relative to the first root")
-    lines: str | None = Field(
-        None, description='"4000-4050", "4000-" or "-50" (the last 50)', coerce_numbers_to_str=True
-    )
     bytes: str | None = Field(None, description='"0-4095"', coerce_numbers_to_str=True)
 
 
 class ReadFile(Tool[ReadFileArgs]):
-    """Read a file of any size, encoding or kind in the workspace.
-
-    The reply previews it or shows the range asked for; search the artifact with read_artifact.
-    """
+    """Read a file of any size, encoding or kind in the workspace: preview it, show a range, or search it."""
 
     name: ClassVar[str] = "read_file"
     read_only: ClassVar[bool] = True
@@ -62,35 +61,31 @@ class ReadFile(Tool[ReadFileArgs]):
         self._copy_bytes = copy_bytes
 
     def did(self, args: ReadFileArgs) -> str:
-        """Describe the reading."""
-        part = f" lines {args.lines}" if args.lines else f" bytes {args.bytes}" if args.bytes else ""
-        return f"read {rewritten(args.path)}{part}"
+        """Describe the reading: the artifact is the file, whatever part of it is shown."""
+        return f"read {rewritten(args.path)}"
 
     async def run(self, args: ReadFileArgs, call: Call) -> Outcome:
         """Read.
 
         Raises:
-            BursarError: a range that is none, or a path that is none or cannot be read.
+            BursarError: what is asked for cannot be, or a path that is none or cannot be read.
         """
-        if args.lines and args.bytes:
-            raise BursarError("bad_argument", "both lines and bytes are given", "Give one of them")
         if args.path.startswith(SCHEME):
             read = f'Use read_artifact(artifact="{args.path}")'
             raise BursarError("not_a_file", "that is the address of an artifact, not a path", read)
+        args.query()  # what is wrong with it is said before anything is stored
         began = time.monotonic()
-        unit, text = ("lines", args.lines) if args.lines else ("bytes", args.bytes)
-        span = spans.parse(text, unit) if text else None
         if call.workspace.is_quick(args.path, QUICK_BYTES):
             artifact = self._stored(args.path, call, _no_beat)
         else:
             artifact = await in_thread(
                 lambda pulse: self._stored(args.path, call, pulse.beat), call.progress, "bytes read"
             )
-        facts = _facts(artifact)
-        if span is None:
-            return Done(facts, artifact, Hint(name=_original(artifact)))
-        excerpt = await excerpts.excerpt(artifact, unit, span, call, began)
-        return Reading(excerpt.page, artifact, facts | excerpt.facts())
+        if not args.asks:
+            return Done(_facts(artifact), artifact, Hint(name=_original(artifact)))
+        reading = await excerpts.part(args, artifact, call, began)
+        noted = {name: artifact.facts[name] for name in _NOTED if name in artifact.facts}
+        return replace(reading, facts={**noted, **reading.facts})
 
     def _stored(self, path: str, call: Call, beat: Beat) -> Artifact:
         """Return the artifact of a file as it is now: an earlier one if it has not changed since, else a new one."""
@@ -118,6 +113,10 @@ class ReadFile(Tool[ReadFileArgs]):
             if source_of(source.path, after) != source:
                 facts["changed"] = "while it was read"
                 return writer.commit(facts=facts)
+            same = call.session.same_as(writer.sha256, writer.size)
+            if same is not None and same.source is not None and same.source.path == source.path:
+                writer.discard()
+                return same
             return writer.commit(source=source, facts=facts)
 
 

@@ -17,8 +17,11 @@ from ..content.kinds import HEAD_BYTES, Kind, kind_of
 from ..content.page_view import PageView, Pointer
 from ..errors import BursarError
 from ..guard.net import Failure, Response
+from ..guard.net.cache import Entry
 from ..guard.workers import Json
-from .base import Call, Done, Fact, Tool, ToolArgs
+from . import excerpts
+from .base import Call, Done, Fact, Outcome, Tool
+from .excerpts import ExcerptArgs
 from .fetched import cache_of, fetched, longer, margin_s, reply_s
 from .progress import Counter, watched
 
@@ -43,6 +46,8 @@ _WORKER_FACTS = frozenset(
     "format width height animated".split()
 )
 
+_NEWS = frozenset("failed_at code cause fix note unreadable".split())
+
 _AT_THE_SAME_TIME = 6
 _MAX_URLS = 20
 _LEAST_S = 0.5
@@ -60,7 +65,7 @@ _WORDLESS = {
 _LOOK = "download_image(url=…) keeps it as an image file and can show it"
 
 
-class WebFetchArgs(ToolArgs):
+class WebFetchArgs(ExcerptArgs):
     """Arguments of `web_fetch`."""
 
     url: str | list[str] = Field(description="Address, or a list of up to 20")
@@ -70,7 +75,7 @@ class WebFetchArgs(ToolArgs):
 class WebFetch(Tool[WebFetchArgs]):
     """Fetch web pages or files: main content as Markdown; PDF, feeds, JSON, CSV, text and images by kind.
 
-    A long page shows its outline with line numbers and its lead: read sections with read_artifact(lines=…).
+    A long page shows its outline with line numbers and its lead: ask for its sections by lines.
     """
 
     name: ClassVar[str] = "web_fetch"
@@ -85,13 +90,22 @@ class WebFetch(Tool[WebFetchArgs]):
         first = args.url[0] if args.url else ""
         return f"GET {first}" + (f" and {len(args.url) - 1} more" if len(args.url) > 1 else "")
 
-    async def run(self, args: WebFetchArgs, call: Call) -> Done:
-        """Fetch one address, or several at the same time, each in its place."""
+    async def run(self, args: WebFetchArgs, call: Call) -> Outcome:
+        """Fetch one address, or several at the same time, each in its place.
+
+        Raises:
+            BursarError: what is asked for cannot be, or is not in the one page.
+        """
+        args.query()  # what is wrong with it is said before anything is fetched
         started = time.monotonic()
         if isinstance(args.url, str):
             received = Counter()
             job = _Fetch(args.url, args.mode, call, started, received)
-            return await watched(job.done(), call.progress, received.read("bytes received"))
+            done = await watched(job.done(), call.progress, received.read("bytes received"))
+            if not args.asks or not isinstance(done.output, Artifact):
+                return done
+            reading = await excerpts.part(args, done.output, call, started)
+            return replace(reading, facts={**_news(done.facts), **reading.facts})
         if not args.url or len(args.url) > _MAX_URLS:
             raise BursarError(
                 "bad_argument",
@@ -104,26 +118,36 @@ class WebFetch(Tool[WebFetchArgs]):
 
         async def fetch(place: int, url: str) -> None:
             async with limiter:
-                parts[place] = await _part(_Fetch(url, args.mode, call, started))
+                parts[place] = await _part(_Fetch(url, args.mode, call, started), args)
                 await call.progress(sum(bool(part.facts) for part in parts), len(parts), "addresses fetched")
 
         async with anyio.create_task_group() as tasks:
             for place, url in enumerate(args.url):
                 tasks.start_soon(fetch, place, url)
-        return Done(parts=parts)
+        return Done(parts=parts, afresh=args.asks)
 
 
-async def _part(job: "_Fetch") -> Done:
+async def _part(job: "_Fetch", args: WebFetchArgs) -> Done:
     """One of several: its failure stands in its place and does not touch the others."""
+    done = Done(facts={"status": None})
     try:
         done = await job.done()
+        if args.asks and isinstance(done.output, Artifact):
+            reading = await excerpts.part(args, done.output, job.call, job.started)
+            done = replace(done, facts={**_news(done.facts), **reading.facts}, view=reading.page)
     except BursarError as error:
-        done = Done(facts={"status": None, "code": error.code, "cause": error.message, "fix": error.fix})
+        done = replace(done, facts={**done.facts, "code": error.code, "cause": error.message, "fix": error.fix})
     facts = dict(done.facts)
     if facts.get("final_url") == job.url:
         # Twenty parts share one reply.
         del facts["final_url"]
     return replace(done, facts={"url": job.url, **facts})
+
+
+def _news(facts: Mapping[str, Fact]) -> dict[str, Fact]:
+    """Return what is to be said of a page of which only a part is shown."""
+    is_failed = "code" in facts
+    return {name: value for name, value in facts.items() if name in _NEWS or (is_failed and name == "status")}
 
 
 @dataclass(slots=True)
@@ -171,16 +195,22 @@ class _Fetch:
         response = await fetching()
         if response.source != "network":
             if (stored := self._cached(response)) is not None:
-                return await self._outcome(stored, response, await anyio.to_thread.run_sync(_head, stored))
+                head = await anyio.to_thread.run_sync(_head, stored)
+                return await self._outcome(stored, response, head, is_known=True)
             response = await fetching(reuse="never")
-        if received.writer is None:
+        writer, entry = received.writer, response.entry
+        if writer is None:
             return Done(facts=_facts(response) | ({} if response.failure else {"bytes": 0}))
-        cut = response.failure is not None and response.failure.stage != "http_status"
-        entry = response.entry
-        raw = await received.writer.finish("partial" if cut else None, facts=entry.facts() if entry else None)
+        known = None if entry is None else self._same(writer, entry)
+        if known is not None:
+            writer.discard()
+            raw = known
+        else:
+            cut = response.failure is not None and response.failure.stage != "http_status"
+            raw = await writer.finish("partial" if cut else None, facts=entry.facts() if entry else None)
         if entry is not None:
             cache.keep(entry, raw.ref)
-        return await self._outcome(raw, response, received.head)
+        return await self._outcome(raw, response, received.head, is_known=known is not None)
 
     def _left(self) -> float:
         return self.call.patience_s - margin_s(self.call) - (time.monotonic() - self.started)
@@ -194,24 +224,33 @@ class _Fetch:
         # A picture without its metadata is not what was received.
         return None if stored.facts.get("stripped") else stored
 
-    async def _outcome(self, raw: Artifact, response: Response, head: bytes) -> Done:
+    def _same(self, writer: Writer, entry: Entry) -> Artifact | None:
+        """Return what was received from the same address before, if it is the same."""
+        stored = self.call.session.same_as(writer.sha256, writer.size)
+        names = ("url", "final_url", "content_type", "charset")
+        is_same = stored is not None and all(stored.facts.get(name) == getattr(entry, name) for name in names)
+        return stored if is_same else None
+
+    async def _outcome(self, raw: Artifact, response: Response, head: bytes, *, is_known: bool) -> Done:
         kind = kind_of(response.content_type, response.final_url, head)
         facts = _facts(response)
         hint = Hint(name=f"page.{kind.suffix}")
         if self.mode == "raw":
             return Done(facts=facts, output=raw, hint=hint)
         if kind.name in _READERS:
-            return await self._as_markdown(raw, response, kind, facts)
+            return await self._as_markdown(raw, response, kind, facts, is_known=is_known)
         if kind.name == "image":
             return Done(facts=facts | await self._picture_facts(raw), output=raw, hint=hint, view=Pointer(_LOOK))
         if kind.name == "binary":
             note = "not text: kept as received; use the path with terminal, or another address"
             return Done(facts=facts | {"kind": kind.name, "next": note}, output=raw, hint=hint)
-        return await self._as_utf8(raw, response, hint, facts)
+        return await self._as_utf8(raw, response, hint, facts, is_known=is_known)
 
-    async def _as_markdown(self, raw: Artifact, response: Response, kind: Kind, facts: dict[str, Fact]) -> Done:
+    async def _as_markdown(
+        self, raw: Artifact, response: Response, kind: Kind, facts: dict[str, Fact], *, is_known: bool
+    ) -> Done:
         received: dict[str, Fact] = {"received": {"artifact": raw.ref, "bytes": raw.size}}
-        page = None if response.source == "network" else await anyio.to_thread.run_sync(self._earlier_markdown, raw)
+        page = await anyio.to_thread.run_sync(self._earlier_text, raw) if is_known else None
         if page is None:
             found, failed = await self._new_markdown(raw, response, kind)
             if isinstance(found, Artifact):
@@ -224,7 +263,7 @@ class _Fetch:
         view = PageView(page, page.lines)
         return Done(facts=facts | about | received, output=page, hint=Hint(name="page.md", kind="markdown"), view=view)
 
-    def _earlier_markdown(self, raw: Artifact) -> Artifact | None:
+    def _earlier_text(self, raw: Artifact) -> Artifact | None:
         made = [a for a in self.call.session.artifacts() if a.facts.get("source") == raw.id and a.state == "whole"]
         return made[-1] if made else None
 
@@ -286,20 +325,25 @@ class _Fetch:
         await anyio.to_thread.run_sync(target.pour, writer)
         return await writer.finish(raw.state if raw.state == "partial" else None, facts=facts)
 
-    async def _as_utf8(self, raw: Artifact, response: Response, hint: Hint, facts: dict[str, Fact]) -> Done:
+    async def _as_utf8(
+        self, raw: Artifact, response: Response, hint: Hint, facts: dict[str, Fact], *, is_known: bool
+    ) -> Done:
         """Text that is UTF-8 is shown as received; else it is stored once more, as UTF-8."""
         if await anyio.to_thread.run_sync(_is_utf8, raw):
             return Done(facts=facts, output=raw, hint=hint)
-        with self.call.session.spool("the text as UTF-8") as target:
-            try:
-                found = await self._convert(_TO_UTF8, raw, target, response, _READ_S)
-            except BursarError as error:
-                return Done(facts=facts | {"note": f"its encoding is unknown ({error.code})"}, output=raw, hint=hint)
-            writer = self.call.output(f"page{Path(hint.name).suffix}")
-            await anyio.to_thread.run_sync(target.pour, writer)
-        text = await writer.finish(facts={"source": raw.id})
+        text = await anyio.to_thread.run_sync(self._earlier_text, raw) if is_known else None
+        if text is None:
+            with self.call.session.spool("the text as UTF-8") as target:
+                try:
+                    found = await self._convert(_TO_UTF8, raw, target, response, _READ_S)
+                except BursarError as error:
+                    note = f"its encoding is unknown ({error.code})"
+                    return Done(facts=facts | {"note": note}, output=raw, hint=hint)
+                writer = self.call.output(f"page{Path(hint.name).suffix}")
+                await anyio.to_thread.run_sync(target.pour, writer)
+            text = await writer.finish(facts={"source": raw.id, "encoding": found["encoding"]})
         received: dict[str, Fact] = {
-            "encoding": found["encoding"],
+            "encoding": text.facts["encoding"],
             "received": {"artifact": raw.ref, "bytes": raw.size},
         }
         return Done(facts=facts | received, output=text, hint=hint)

@@ -1,4 +1,5 @@
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -7,8 +8,9 @@ from pathlib import Path
 
 import anyio
 import pytest
-from bursar.artifacts import engines, search, spans
-from bursar.artifacts.search import Query, grep
+from bursar.artifacts import engines, search, spans, spread
+from bursar.artifacts.matches import Query
+from bursar.artifacts.search import grep
 from bursar.artifacts.spans import Span
 from bursar.errors import BursarError
 
@@ -24,7 +26,8 @@ def engine(request, monkeypatch):
     return request.param
 
 
-def find(artifact, pattern, **options):
+def find(artifact, pattern, *, context=0, **options):
+    options = {"before": context, "after": context, **options}
     return anyio.run(lambda: grep(artifact, Query(pattern, **options)))
 
 
@@ -40,10 +43,8 @@ def log(stored):
 
 
 def test_a_match_is_shown_with_its_number_and_context(log):
-    found = find(log, "needle")
-    assert (
-        text(found) == "49998- line 49998\n49999- line 49999\n50000: the needle\n50001- line 50001\n50002- line 50002\n"
-    )
+    found = find(log, "needle", context=2)
+    assert text(found) == "49998-line 49998\n49999-line 49999\n50000:the needle\n50001-line 50001\n50002-line 50002\n"
     assert (found.matches, found.shown, found.page.after) == (1, 1, None)
 
 
@@ -54,45 +55,125 @@ def test_no_match_is_no_error(log):
 
 def test_contexts_that_overlap_are_merged_and_gaps_are_marked(stored):
     artifact = stored(b"".join(b"%d%s\n" % (n, b" hit" if n in {5, 8, 20} else b"") for n in range(1, 31)))
-    assert text(find(artifact, "hit")).splitlines() == [
-        "3- 3", "4- 4", "5: 5 hit", "6- 6", "7- 7", "8: 8 hit", "9- 9", "10- 10", "--",
-        "18- 18", "19- 19", "20: 20 hit", "21- 21", "22- 22",
+    assert text(find(artifact, "hit", context=2)).splitlines() == [
+        "3-3", "4-4", "5:5 hit", "6-6", "7-7", "8:8 hit", "9-9", "10-10", "--",
+        "18-18", "19-19", "20:20 hit", "21-21", "22-22",
     ]  # fmt: skip
-    assert text(find(artifact, "hit", context=0)).splitlines() == ["5: 5 hit", "8: 8 hit", "20: 20 hit"]
+    assert text(find(artifact, "hit")).splitlines() == ["5:5 hit", "8:8 hit", "20:20 hit"]
+
+
+def test_context_may_differ_on_both_sides(stored):
+    artifact = stored(b"".join(b"%d\n" % n for n in range(1, 30)))
+    assert text(find(artifact, "^9$", before=1, after=3)) == "8-8\n9:9\n10-10\n11-11\n12-12\n"
+    assert text(find(artifact, "^9$|^19$", after=1)) == "9:9\n10-10\n--\n19:19\n20-20\n"
+    resume = find(artifact, "9", before=1, after=3).page.pieces[-1].resume
+    assert resume["context"] == "1-3"
+
+
+def test_of_a_flood_the_first_are_shown_and_how_often_each_text_occurs(stored):
+    artifact = stored(b"".join(b"%d level=%s\n" % (n, b"warn" if n % 10 else b"error") for n in range(1, 1001)))
+    found = find(artifact, r"level=\w+")
+    assert (found.matches, found.spread) == (1000, {"level=warn": 900, "level=error": 100})
+    assert text(found).startswith("1:1 level=warn\n2:2 ")
+    assert len(text(found)) < 1.1 * search.FIRST_BYTES
+    assert find(artifact, r"level=(\w+)").spread == {"warn": 900, "error": 100}
+    assert find(artifact, r"(?P<level>error|nothing)?level=.*").spread == {"level=warn": 900, "level=error": 100}
+
+
+def test_of_many_texts_the_rare_ones_are_counted_together(stored):
+    artifact = stored(b"".join(b"code %d\n" % (n if n > 500 else 7) for n in range(1, 1001)))
+    assert find(artifact, r"code \d+").spread == {
+        "code 7": 500, "code 501": 1, "code 502": 1, "code 503": 1, "code 504": 1, "code 505": 1, "495 others": 495,
+    }  # fmt: skip
+
+
+def test_where_a_flood_lies_is_told_if_its_texts_do_not_repeat(stored):
+    artifact = stored(b"".join(b"line %d\n" % n for n in range(1, 2001)))
+    assert find(artifact, r"line 1\d+").spread == "lines 10-1999, half of them by 1445"
+    assert find(artifact, "line").spread == "lines 1-2000, half of them by 1001"
+
+
+def test_how_a_huge_flood_spreads_is_not_told(stored, monkeypatch):
+    monkeypatch.setattr(spread, "MATCHES_MAX", 999)
+    artifact = stored(b"warn\n" * 999 + b"info\n")
+    assert find(artifact, "warn|info").spread == ""
+    assert find(artifact, "warn|info").matches == 1000
+
+
+def test_a_long_text_that_repeats_is_cut(stored, engine):
+    found = find(stored(b"".join(b"x" * 90 + b"%d\n" % (n % 2) for n in range(500))), "x+.")
+    assert found.spread == {"x" * 60 + "…": 500}
+    long = find(stored((b"x" * 900 + b"\n" + b"y\n") * 2000), "x+|y").spread
+    assert set(long) == {"y", "x" * 60 + "…" if engine == "re2" else "[Omitted long matching line]"}
+
+
+def test_a_search_within_a_range_is_no_flood(log):
+    found = find(log, "line", lines=Span(1, 2000))
+    assert (found.matches, found.spread) == (2000, "")
+    assert len(numbers(found)) == search.LINES_MAX
+
+
+def test_matches_can_be_counted_only(stored):
+    artifact = stored(b"needle\nhay\n" * 2000)
+    found = find(artifact, "needle", counts_only=True)
+    assert (found.facts(), found.page.pieces, found.page.after) == ({"matches": 2000}, (), None)
+    assert find(artifact, "nothing", counts_only=True).facts() == {"matches": 0}
+    assert find(stored(b"needle " * 2000), "needle", counts_only=True).matches == 2000
+
+
+def test_where_nothing_matches_the_like_is_shown(stored):
+    artifact = stored(b"Needle in f(x) = [a]\n")
+    found = find(artifact, "needle")
+    assert (found.facts(), text(found)) == ({"matches": 0, "ignoring_case": 1}, "1:Needle in f(x) = [a]\n")
+    found = find(artifact, "f(x)")
+    assert found.facts() == {"matches": 0, "as_literal": 1}
+    assert find(artifact, "= [a]").facts() == {"matches": 0, "as_literal": 1}
+    assert find(artifact, "f(x").facts() == {"matches": 0, "as_literal": 1}
+    assert find(artifact, "F(x)").facts() == {"matches": 0}
+    assert find(stored(b"Needle\n" * 3000), "needle").matches == 0
+
+
+def test_the_like_is_not_looked_for_where_that_takes_long_or_the_end_is_not_known(stored, session, monkeypatch):
+    monkeypatch.setattr(search, "AGAIN_BYTES", 5)
+    assert find(stored(b"Needle\n"), "needle").facts() == {"matches": 0}
+    monkeypatch.undo()
+    writer = session.writer(tool="t", did="d")
+    os.write(writer.descriptor(), b"Needle\n")
+    live = next(artifact for artifact in session.artifacts() if artifact.state == "live")
+    assert find(live, "needle").facts() == {"matches": 0}
+    writer.discard()
 
 
 def test_context_stops_at_both_ends_of_the_content(stored):
-    assert text(find(stored(b"one"), "one")) == "1: one\n"
-    assert text(find(stored(b"a\none\nb"), "one", context=9)) == "1- a\n2: one\n3- b\n"
+    assert text(find(stored(b"one"), "one", context=2)) == "1:one\n"
+    assert text(find(stored(b"a\none\nb"), "one", context=9)) == "1-a\n2:one\n3-b\n"
 
 
 def test_all_matches_are_counted_and_the_next_ones_are_one_call_away(log):
-    pages, seen, total = 0, [], None
-    options = {"context": 0}
-    while True:
-        found = find(log, "line [0-9]*7$", **options)
-        total = total or found.matches
-        rows = [line for line in text(found).splitlines() if line != "--"]
-        seen += [int(line.partition(":")[0]) for line in rows]
-        pages += 1
-        if found.page.after is None or pages > 3:
-            break
+    found = find(log, "line [0-9]*7$")
+    assert found.matches == 10_000
+    assert len(text(found)) < 1.1 * search.FIRST_BYTES
+    seen = numbers(found)
+    for _ in range(3):
         assert found.page.after["grep"] == "line [0-9]*7$"
-        assert found.page.after["context"] == 0
-        first = int(found.page.after["lines"].removesuffix("-"))
-        options = {"context": 0, "lines": Span(first, None)}
-    assert total == 10_000
+        assert "context" not in found.page.after
+        found = find(log, "line [0-9]*7$", lines=Span(int(found.page.after["lines"].removesuffix("-")), None))
+        assert len(numbers(found)) == search.LINES_MAX
+        seen += numbers(found)
     assert seen == [n for n in range(1, 100_001) if n % 10 == 7][: len(seen)]
-    assert len(seen) == pages * search.LINES_MAX
+
+
+def numbers(found):
+    return [int(line.partition(":")[0]) for line in text(found).splitlines()]
 
 
 def test_a_search_within_lines_stays_there(log):
-    found = find(log, "line 7000[0-9]", lines=Span(70_003, 70_005), context=0)
-    assert text(found) == "70003: line 70003\n70004: line 70004\n70005: line 70005\n"
+    found = find(log, "line 7000[0-9]", lines=Span(70_003, 70_005))
+    assert text(found) == "70003:line 70003\n70004:line 70004\n70005:line 70005\n"
     assert (found.matches, found.range) == (3, "lines 70003-70005")
     assert find(log, "needle", lines=Span(50_001, None)).matches == 0
-    assert find(log, "line", lines=Span(None, 3), context=0).matches == 3
-    assert text(find(log, "^line 3$", lines=Span(3, 3), context=1)) == "2- line 2\n3: line 3\n4- line 4\n"
+    assert find(log, "line", lines=Span(None, 3)).matches == 3
+    assert text(find(log, "^line 3$", lines=Span(3, 3), context=1)) == "2-line 2\n3:line 3\n4-line 4\n"
 
 
 def test_the_end_of_the_range_is_kept_when_the_matches_go_on(log):
@@ -113,44 +194,47 @@ def test_a_match_is_shown_however_much_context_is_asked_for(stored, room):
                 resume = piece.resume
                 break
             shown += piece.text
-        if "2000: NEEDLE\n" in shown or resume is None or "grep" not in resume:
+        if "2000:NEEDLE\n" in shown or resume is None or "grep" not in resume:
             break
-        found = find(artifact, "NEEDLE", context=resume.get("context", 50), lines=spans.parse(resume["lines"], "lines"))
-    assert "2000: NEEDLE\n" in shown
+        found = find(
+            artifact, "NEEDLE", context=int(resume.get("context", 0)), lines=spans.parse(resume["lines"], "lines")
+        )
+    assert "2000:NEEDLE\n" in shown
     if room == 6000:
-        assert "1995- " in shown
-        assert "2005- " in shown
+        assert "1995-" in shown
+        assert "2005-" in shown
         assert found.context
     else:
-        assert resume == {"lines": f"{2001 + shown.count('- ')}-2050"} or "- " not in shown
+        context = len(re.findall(r"^\d+-", shown, re.MULTILINE))
+        assert resume == {"lines": f"{2001 + context}-2050"} or not context
 
 
 def test_a_context_that_fits_is_shown_whole_and_nothing_is_said_of_it(log):
     found = find(log, "needle", context=50)
-    assert text(found).splitlines()[0] == "49950- line 49950"
-    assert text(found).splitlines()[-1] == "50050- line 50050"
+    assert text(found).splitlines()[0] == "49950-line 49950"
+    assert text(found).splitlines()[-1] == "50050-line 50050"
     assert found.context == ""
 
 
 def test_a_pattern_that_matches_every_character_still_fills_a_page(stored):
     artifact = stored(b"".join(b"%05d some words of a line\n" % n for n in range(1, 1001)))
-    found = find(artifact, ".", context=0)
+    found = find(artifact, ".", lines=Span(1, None))
     assert found.matches == 1000
     assert len(found.page.pieces) >= 400
-    assert [piece.text[:7] for piece in found.page.pieces[:2]] == ["1: 0000", "2: 0000"]
+    assert [piece.text[:7] for piece in found.page.pieces[:2]] == ["1:00001", "2:00002"]
 
 
 def test_matches_in_a_binary_are_printable_excerpts_without_context(stored):
     noise = bytes(range(128, 256)) + b"\0\1\2\n"
     artifact = stored(noise * 20 + b"\0\0\x7fELF\0needle\0\xff\xfe\xfd\0more\0\n" + noise * 20)
     found = find(artifact, "needle")
-    assert text(found) == f"21 (byte {20 * len(noise) + 7}): …·ELF·needle·more·…\n"
+    assert text(found) == f"21:{20 * len(noise) + 7}:…·ELF·needle·more·…\n"
     assert found.matches == 1
 
 
 def test_context_ends_where_text_does(stored):
     artifact = stored(b"\0\xff\xfe\n" * 3 + b"before\nneedle\nafter\n" + b"\0\xff\xfe\n" * 3)
-    assert text(find(artifact, "needle", context=5)) == "4- before\n5: needle\n6- after\n"
+    assert text(find(artifact, "needle", context=5)) == "4-before\n5:needle\n6-after\n"
 
 
 def test_a_search_beyond_the_end_is_refused(log):
@@ -167,7 +251,7 @@ def test_matches_in_a_line_of_20_mb_are_excerpts_with_their_offsets(stored):
         data[place : place + 6] = b"NEEDLE"
     found = find(stored(bytes(data)), "NEEDLE")
     pieces = [piece.text for piece in found.page.pieces]
-    assert [piece.startswith(f"1 (byte {place}): …") for piece, place in zip(pieces, places, strict=True)] == [True] * 4
+    assert [piece.startswith(f"1:{place}:…") for piece, place in zip(pieces, places, strict=True)] == [True] * 4
     assert all("NEEDLE" in piece and len(piece) < 400 for piece in pieces)
     assert found.page.pieces[1].resume == {"grep": "NEEDLE", "bytes": "10000000-"}
     assert found.matches == 4
@@ -185,7 +269,7 @@ def test_a_match_everywhere_in_a_long_line_is_bounded(stored):
 def test_a_whole_line_that_matches_is_still_only_an_excerpt(stored):
     found = find(stored(b"x" * 5_000_000), ".*")
     assert len(text(found)) < 1000
-    assert text(found).startswith("1 (byte 0): …xxx")
+    assert text(found).startswith("1:0:…xxx")
 
 
 def test_an_excerpt_never_splits_a_character(stored):
@@ -196,31 +280,31 @@ def test_an_excerpt_never_splits_a_character(stored):
 
 def test_bytes_that_are_not_text_do_not_stop_a_search(stored):
     artifact = stored(b"\0\0\xff\xfe\nfine\n\x80needle\xff\n" + bytes(range(256)) + b"\nneedle again")
-    found = find(artifact, "needle", context=0)
+    found = find(artifact, "needle")
     assert found.matches == 2
     assert "\ufffdneedle\ufffd" in text(found)
 
 
 def test_a_byte_order_mark_does_not_change_offsets(stored):
-    assert text(find(stored(b"\xff\xfea\0b\0\nneedle\n"), "needle", context=0)) == "2: needle\n"
-    assert text(find(stored(b"\xef\xbb\xbfneedle\n"), "needle", context=0)).startswith("1: ")
+    assert text(find(stored(b"\xff\xfea\0b\0\nneedle\n"), "needle")) == "2:needle\n"
+    assert text(find(stored(b"\xef\xbb\xbfneedle\n"), "needle")).startswith("1:")
 
 
 def test_letters_of_any_script_are_found_in_any_case(stored):
-    found = find(stored("ÄRGER\närger\nСЛОВО\nслово\n".encode()), "(?i)ärger|слово", context=0)
+    found = find(stored("ÄRGER\närger\nСЛОВО\nслово\n".encode()), "(?i)ärger|слово")
     assert found.matches == 4
 
 
 def test_line_ends_of_windows_are_no_part_of_a_line(stored, engine):
     artifact = stored(b"one\r\ntwo\r\n")
-    assert text(find(artifact, "two", context=1)) == "1- one\n2: two\n"
+    assert text(find(artifact, "two", context=1)) == "1-one\n2:two\n"
     if engine == "ripgrep":
         assert find(artifact, "one$").matches == 1
 
 
 @pytest.mark.parametrize("pattern", ["^$", "x*", "^", "$", r"\b"])
 def test_a_match_of_nothing_is_a_match(stored, pattern):
-    found = find(stored(b"a\n\nb\n"), pattern, context=0)
+    found = find(stored(b"a\n\nb\n"), pattern)
     assert found.matches == {"^$": 1, r"\b": 2}.get(pattern, 3)
 
 
@@ -242,8 +326,8 @@ def test_a_pattern_that_cannot_be_searched_for_is_explained_in_one_line(stored, 
 
 def test_a_pattern_is_never_taken_for_an_option(stored):
     artifact = stored(b"--version\n-e\n")
-    assert text(find(artifact, "--version", context=0)) == "1: --version\n"
-    assert text(find(artifact, "-e$", context=0)) == "2: -e\n"
+    assert text(find(artifact, "--version")) == "1:--version\n"
+    assert text(find(artifact, "-e$")) == "2:-e\n"
 
 
 def test_a_pattern_that_makes_others_backtrack_for_ever_is_answered(stored):
@@ -332,8 +416,8 @@ def test_what_a_running_command_adds_during_a_search_is_not_in_it(session, engin
         return start(*args, **options)
 
     monkeypatch.setattr(subprocess, "Popen", meanwhile)
-    found = find(artifact, "needle", context=0)
-    assert (found.matches, text(found)) == (3, "1: needle\n2: needle\n3: needle\n")
+    found = find(artifact, "needle")
+    assert (found.matches, text(found)) == (3, "1:needle\n2:needle\n3:needle\n")
     writer.commit()
 
 

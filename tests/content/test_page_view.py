@@ -106,4 +106,4 @@ def test_of_a_page_that_is_only_looked_at_in_part_all_lines_are_counted() -> Non
 def test_headings_that_do_not_fit_are_counted_with_the_way_to_list_them() -> None:
     shown = page_view("".join(f"## Section {n}\n\ntext\n\n" for n in range(900)), Allowance(900, 4000))
     assert isinstance(shown.value, dict)
-    assert shown.value["more_headings"] == f'{900 - len(shown.value["outline"])}: grep="^#", context=0'
+    assert shown.value["more_headings"] == f'{900 - len(shown.value["outline"])}: grep="^#"'

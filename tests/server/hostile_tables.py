@@ -11,11 +11,11 @@ ODD = f"\ud800\x00\x1b]52;c;ZXZpbA==\x07\u202e{hostile_files.REPLY}"
 
 
 STRINGS = {
-    "read_file": ("path", "lines", "bytes"),
-    "read_artifact": ("artifact", "lines", "bytes", "grep"),
+    "read_file": ("path", "lines", "bytes", "grep", "context"),
+    "read_artifact": ("artifact", "lines", "bytes", "grep", "context"),
     "directory_tree": ("path",),
     "terminal": ("command", "cwd", "input", "artifact"),
-    "web_fetch": ("url", "mode"),
+    "web_fetch": ("url", "mode", "grep", "context"),
     "download_image": ("url",),
     "write_pdf": ("content", "artifact", "path", "title", "author", "page_size", "emoji"),
 }

@@ -88,9 +88,9 @@ def test_an_artifact_alone_is_shown_from_its_beginning_with_what_is_known(place,
 
 def test_a_pattern_is_found_with_its_context(place, log):
     reading = read(place, artifact="a1", grep="line 777$", context=1)
-    assert text(reading) == "776- line 776\n777: line 777\n778- line 778\n"
+    assert text(reading) == "776-line 776\n777:line 777\n778-line 778\n"
     assert reading.facts == {"matches": 1}
-    assert read(place, artifact="a1", grep="77$", lines="70-80", context=0).facts == {"matches": 1, "in": "lines 70-80"}
+    assert read(place, artifact="a1", grep="77$", lines="70-80").facts == {"matches": 1, "in": "lines 70-80"}
     assert read(place, artifact="a1", grep="no such thing").facts == {"matches": 0}
     assert read(place, artifact="a1", grep="line", tail=3).facts["matches"] == 3
     assert read(place, artifact="a1", grep="line 1$", bytes="0-20").facts["matches"] == 1
@@ -246,7 +246,7 @@ def test_a_referenced_file_is_read_by_the_rules_for_files(place):
         str(path), path.stat(), tool="read_file", did="read big.log", opener=lambda name: os.open(name, 0)
     )
     assert text(read(place, artifact="a1", lines="2")) == "two\n"
-    assert text(read(place, artifact="a1", grep="two", context=0)) == "2: two\n"
+    assert text(read(place, artifact="a1", grep="two")) == "2:two\n"
     outside = place.base / "outside.log"
     outside.write_bytes(b"secret")
     place.session.refer(str(outside), outside.stat(), tool="t", did="d", opener=lambda name: os.open(name, 0))
@@ -283,10 +283,10 @@ def test_a_search_ends_before_the_client_gives_up_and_tells_what_it_found(place,
     monkeypatch.setattr(search, "grep", watched)
     monkeypatch.setattr(engines._Ripgrep, "count", lambda self, *, lines: over.wait(60))
     place.patience_s = 1.0
-    reading = read(place, artifact="a1", grep="needle", context=0)
+    reading = read(place, artifact="a1", grep="needle")
     assert deadlines[0] <= 0.9
     assert str(reading.facts["matches"]).startswith("more than ")
-    assert text(reading).startswith("1: needle\n2: needle\n")
+    assert text(reading).startswith("1:needle\n2:needle\n")
 
 
 def test_a_range_that_is_not_there_yet_is_waited_for(place):

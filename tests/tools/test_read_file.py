@@ -83,6 +83,58 @@ def test_a_line_number_may_be_given_as_a_number(place: Place):
     assert page_text(place.call(READ, path="big.log", lines=3)) == BIG.decode().splitlines(keepends=True)[2]
 
 
+def test_a_file_is_searched_in_one_call(place: Place):
+    place.write("big.log", BIG)
+    found = place.call(READ, path="big.log", grep="line 2000[0-4]", lines="20001-", context="1-0")
+    assert isinstance(found, Reading)
+    assert found.facts == {"matches": 4, "in": "lines 20001-"}
+    assert page_text(found).splitlines()[:2] == [
+        f"20000-{BIG.decode().splitlines()[19_999]}",
+        f"20001:{BIG.decode().splitlines()[20_000]}",
+    ]
+    assert found.artifact is not None
+    assert found.artifact.did == "read big.log"
+    counted = place.call(READ, path="big.log", grep="line", count=True)
+    assert isinstance(counted, Reading)
+    assert (counted.facts, page_text(counted)) == ({"matches": 30_000}, "")
+
+
+def test_searches_of_an_unchanged_file_share_one_artifact(place: Place):
+    _old(place.write("big.log", BIG))
+    time.sleep(2 * module.FINE_TICK_S)
+    for pattern in ("line 1$", "line 2$", "no such line"):
+        place.call(READ, path="big.log", grep=pattern)
+    place.call(READ, path="big.log", lines="-2")
+    assert len(place.session.artifacts()) == 1
+
+
+def test_a_file_written_just_now_is_searched_as_it_is_and_stored_once(place: Place):
+    place.write("new.log", b"one\n")
+    for _ in range(3):
+        place.call(READ, path="new.log", grep="one")
+    place.write("new.log", b"two\n")
+    found = place.call(READ, path="new.log", grep="two")
+    assert isinstance(found, Reading)
+    assert found.facts["matches"] == 1
+    assert len(place.session.artifacts()) == 2
+
+
+def test_a_huge_file_is_searched_where_it_lies(place: Place):
+    path = place.write("big.log", BIG)
+    found = place.call(ReadFile(copy_bytes=100_000), path="big.log", grep="line 777 ")
+    assert isinstance(found, Reading)
+    assert found.facts["matches"] == 1
+    assert found.artifact is not None
+    assert found.artifact.path == str(path.resolve())
+
+
+def test_what_is_found_in_a_foreign_encoding_is_said_with_it(place: Place):
+    place.write("f.txt", "Ошибка сервера\nконец\n".encode("cp1251"))
+    found = place.call(READ, path="f.txt", grep="сервер")
+    assert isinstance(found, Reading)
+    assert found.facts == {"encoding": "cp1251 (guessed), shown and stored as UTF-8", "matches": 1}
+
+
 def test_bytes_that_are_asked_for_are_shown(place: Place):
     place.write("big.log", BIG)
     assert page_text(place.call(READ, path="big.log", bytes="100000-100009")) == BIG[100_000:100_010].decode()
@@ -94,6 +146,7 @@ def test_bytes_that_are_asked_for_are_shown(place: Place):
         ({"lines": "a-b"}, "bad_range"),
         ({"lines": "9-3"}, "bad_range"),
         ({"lines": "1-2", "bytes": "0-1"}, "bad_argument"),
+        ({"grep": "x", "context": "some"}, "bad_argument"),
     ],
 )
 def test_a_range_that_is_none_is_refused_before_anything_is_stored(place: Place, arguments: dict[str, str], code: str):
@@ -277,5 +330,6 @@ def test_an_old_time_of_a_file_that_was_changed_just_now_is_not_believed(place: 
     monkeypatch.setattr(module, "COARSE_TICK_S", 3600)
     _old(place.write("f.txt", b"one"))
     _, first = place.done(READ, path="f.txt")
+    monkeypatch.setattr(module, "_copy", lambda file, writer, found, beat: writer.write(b"two") or 0)
     _, second = place.done(READ, path="f.txt")
-    assert (first.id, second.id) == ("a1", "a2")
+    assert (first.read(0, 9), second.read(0, 9)) == (b"one", b"two")

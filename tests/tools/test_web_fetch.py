@@ -15,7 +15,7 @@ from bursar.artifacts import Artifact, Limits, Store
 from bursar.budget.cut import Allowance
 from bursar.errors import BursarError
 from bursar.guard.net import Limits as FetchLimits
-from bursar.tools.base import Done
+from bursar.tools.base import Done, Reading
 from bursar.tools.download_image import DownloadImage, DownloadImageArgs
 from bursar.tools.web_fetch import WebFetch, WebFetchArgs
 from harness import call_of
@@ -84,6 +84,7 @@ ANSWERS = {
     "/cut": then_close(page(ARTICLE[:2800], length=len(ARTICLE), Content_Type="text/html")),
     "/no-type": page(ARTICLE),
     "/app": page(b'<title>App</title><div id=root></div><script src=/x.js></script>', Content_Type="text/html"),
+    "/changing": page(ARTICLE, Content_Type="text/html; charset=utf-8", Cache_Control="no-store"),
     "/silent": without_end(b"", b"", 0.1),
     "/photo.jpg": page(png(), Content_Type="image/png", ETag='"1"'),
     "/sjis": page(f"<html><body><main><p>{'日本語のページです。' * 30}</p></main>".encode("cp932"), Content_Type="text/html; charset=Shift_JIS"),
@@ -386,3 +387,67 @@ async def test_a_picture_without_its_metadata_is_not_what_was_received(fetch) ->
     await fetch.using(DownloadImage(), DownloadImageArgs(url=address, strip=True))
     done = await fetch("/photo.jpg", mode="raw")
     assert done.output.read(0, done.output.size) == png()
+
+
+async def test_a_page_is_searched_in_the_call_that_fetches_it(fetch):
+    found = await fetch("/article", grep="tide", count=True)
+    assert isinstance(found, Reading)
+    assert set(found.facts) == {"matches"}
+    assert found.artifact is not None
+    shown = await fetch("/article", grep="(?i)tide mills?", context="0-1")
+    assert shown.artifact.id == found.artifact.id
+    first = "".join(piece.text for piece in shown.page.pieces).splitlines()[0]
+    number, _, line = first.partition(":")
+    assert found.artifact.read(0, 1 << 20).decode().splitlines()[int(number) - 1] == line
+    tail = await fetch("/article", lines="-1")
+    assert found.artifact.read(0, 1 << 20).decode().endswith("".join(piece.text for piece in tail.page.pieces))
+    assert len(fetch.session.artifacts()) == 2
+
+
+async def test_what_is_wrong_with_a_page_is_said_with_what_was_found_in_it(fetch):
+    found = await fetch("/missing", grep="mill", count=True)
+    assert (found.facts["status"], found.facts["code"]) == (404, "http_404")
+    assert found.facts["matches"] > 0
+    unread = await fetch("/app", grep="script")
+    assert "unreadable" in unread.facts
+    assert unread.facts["matches"] == 1
+
+
+async def test_without_a_body_there_is_nothing_to_search(fetch):
+    done = await fetch("/silent", grep="x")
+    assert isinstance(done, Done)
+    assert done.output is None
+
+
+async def test_several_pages_are_searched_in_one_call_each_in_its_place(fetch):
+    done = await fetch(["/article", "/data.json", "/silent"], grep="(?i)tide", context="1")
+    first, second, third = done.parts
+    assert first.facts["matches"] > 0
+    assert "tide" in first.view.whole(Allowance(10_000, 100_000)).lower()
+    assert second.facts["matches"] == 0
+    assert third.output is None
+    assert done.afresh
+
+
+async def test_a_range_that_one_of_several_pages_has_not_touches_no_other(fetch):
+    done = await fetch(["/article", "/data.json"], lines="5-6")
+    first, second = done.parts
+    assert first.facts["lines"].startswith("5-6 of")
+    assert (second.facts["code"], second.facts["status"]) == ("beyond_the_end", 200)
+    assert second.output is not None
+
+
+async def test_what_cannot_be_searched_for_is_said_before_anything_is_fetched(fetch):
+    with pytest.raises(BursarError, match="bad_argument"):
+        await fetch("/article", grep="x", context="much")
+    assert fetch.session.artifacts() == []
+
+
+async def test_the_same_answer_received_again_is_one_artifact(fetch):
+    for pattern in ("tide", "mill"):
+        await fetch("/changing", grep=pattern)
+    assert len(fetch.session.artifacts()) == 2
+    texts = [await fetch("/latin.txt", grep=word) for word in ("Maße", "Füße")]
+    assert texts[0].artifact.id == texts[1].artifact.id
+    assert texts[0].facts == {"matches": 1}
+    assert (await fetch("/latin.txt")).facts["encoding"]
