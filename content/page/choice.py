@@ -13,6 +13,9 @@ _KEPT_TABLE, _DOUBTFUL_TABLE = 0.2, 0.12
 _KEPT_LAYOUT, _DROPPED_LAYOUT = 0.65, 0.15
 _SHORT_PAGE_WORDS, _SURELY_AROUND = 120, 0.04
 _PICTURE_LEVELS = 3
+_MAIN_SHARE, _CONTENT_LIKE, _LINKS_SHARE = 0.95, 0.1, 0.8
+_BESIDE = frozenset({"nav", "aside", "footer", "button", "form"})
+_NAMING = frozenset({"h1", "h2", "h3", "h4", "h5", "h6", "dt", "pre"})
 
 
 def choose(blocks: Sequence[Block], probabilities: Sequence[float]) -> list[bool]:
@@ -66,6 +69,39 @@ def whole_tables(segments: Segments, kept: list[bool], probabilities: Sequence[f
         kept[frame.first : frame.last] = [stays] * len(inside)
 
 
+def fill(segments: Segments, kept: list[bool], probabilities: Sequence[float]) -> None:
+    """Keep all that stands in the main element, as is right for documentation: what is little by itself, too.
+
+    The main element is the innermost that has most of the kept words, or one around it whose further text could be
+    content as well. What is mostly links stays as it was judged.
+    """
+    blocks = segments.blocks
+    words = [0, *accumulate(len(block.words) * stays for block, stays in zip(blocks, kept, strict=True))]
+    text = [0, *accumulate(len(block.words) * _is_text(block) for block in blocks)]
+    weighed = zip(blocks, probabilities, strict=True)
+    likely = [0.0, *accumulate(len(block.words) * p * _is_text(block) for block, p in weighed)]
+    most = _MAIN_SHARE * words[-1]
+    around = (frame for frame in segments.frames if words[frame.last] - words[frame.first] >= most)
+    main = min(around, key=lambda frame: frame.last - frame.first)
+    for frame in main.lineage():
+        more = text[frame.last] - text[frame.first] - text[main.last] + text[main.first]
+        more_likely = likely[frame.last] - likely[frame.first] - likely[main.last] + likely[main.first]
+        if more_likely < _CONTENT_LIKE * more:
+            break
+        main = frame
+    for i, block in enumerate(blocks):
+        kept[i] |= (main.first <= i < main.last or block.frame.tag == "h1") and _is_text(block)
+
+
+def _is_text(block: Block) -> bool:
+    """Tell text from what stands beside it inside a main element."""
+    if block.frame.tag in _NAMING:
+        return True
+    if block.linked > _LINKS_SHARE * len(block.words):
+        return False
+    return not any(frame.tag in _BESIDE or frame.hidden for frame in block.frame.lineage())
+
+
 def prune(segments: Segments, kept: Sequence[bool]) -> None:
     """Remove from the tree what is not kept, and what stands empty afterwards, in place."""
     for block, stays in zip(segments.blocks, kept, strict=True):
@@ -80,10 +116,17 @@ def prune(segments: Segments, kept: Sequence[bool]) -> None:
     for frame in segments.frames:
         if frame.parent is not None and id(frame.parent) in gone:
             gone.add(id(frame))
+        elif frame.tag in _NAMING and frame.first == frame.last and _is_between(frame.first, kept):
+            # A listing or a term may consist of signs alone.
+            continue
         elif counts[frame.last] == counts[frame.first] and frame.tag not in _CELLS and _is_bare(frame.element):
             gone.add(id(frame))
             if frame.element is not None:
                 frame.element.extract()
+
+
+def _is_between(at: int, kept: Sequence[bool]) -> bool:
+    return (at == 0 or kept[at - 1]) and (at == len(kept) or kept[at])
 
 
 def _is_bare(element: Element | None) -> bool:

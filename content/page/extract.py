@@ -13,7 +13,8 @@ from turbohtml import Document, Node
 
 from ..charset import decode
 from .candidates import candidate_texts
-from .choice import choose, prune, whole_tables
+from .choice import choose, fill, prune, whole_tables
+from .documentation import is_full_of_listings, is_generated, main_element
 from .features import VOTERS
 from .formulas import formulas_to_tex
 from .judge import judge
@@ -142,8 +143,11 @@ def _no_collection() -> Generator[None]:
 
 
 def _main_content(document: Document, url: str, base: str, about: Metadata) -> tuple[str, str]:
-    declared = traits(document, url)
+    declared, generated = traits(document, url), is_generated(document)
     prepare(document)
+    if generated and (main := main_element(document)) is not None:
+        formulas_to_tex(document)
+        return to_markdown(main, base), "main content"
     if not _within_limits(document, MAX_ELEMENTS) or len(document.html) > MAX_CHARACTERS:
         return _whole_page(document, base)
     formulas_to_tex(document)
@@ -153,6 +157,8 @@ def _main_content(document: Document, url: str, base: str, about: Metadata) -> t
     probabilities = judge().probabilities(segments, candidates, declared)
     kept = choose(segments.blocks, probabilities)
     whole_tables(segments, kept, probabilities)
+    if generated or is_full_of_listings(document, declared):
+        fill(segments, kept, probabilities)
     words = sum(len(block.words) for block, stays in zip(segments.blocks, kept, strict=True) if stays)
     if words < _FEW_WORDS and len(WORD.findall(about.text)) >= _HIDDEN_WORDS:
         return clean_lines(about.text), "metadata"

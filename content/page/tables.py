@@ -27,6 +27,8 @@ def is_layout(table: Element) -> bool:
     """Tell a table that only places things on the page from one that says something."""
     if table.attr("role") in {"presentation", "none"}:
         return True
+    if any("\n" in listing.text.strip() for listing in table.select("pre")):
+        return True
     rows = [_cells(row) for row in _rows(table)]
     if any(cell.tag == "th" for row in rows for cell in row):
         return False

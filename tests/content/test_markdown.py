@@ -147,6 +147,11 @@ def test_every_table_is_a_table_of_markdown(html: str, rows: list[str]) -> None:
     assert "table_open" in {token.type for token in MarkdownIt("gfm-like", {"linkify": False}).parse(render(html))}
 
 
+def test_a_table_with_listings_is_opened_so_that_they_stay_exact() -> None:
+    html = "<table><tr><th>Operator</th></tr><tr><td><p>joins</p><pre>a ||\n  b</pre></td></tr></table>"
+    assert render(html) == "Operator\n\njoins\n\n```\na ||\n  b\n```"
+
+
 def test_a_table_that_only_places_things_is_no_table() -> None:
     html = '<table role="presentation"><tr><td><h2>News</h2><p>one</p></td><td><p>two</p></td></tr></table>'
     assert render(html) == "## News\n\none\n\ntwo"
