@@ -81,10 +81,18 @@ _CODE = {
         ),
     )
 }
+_LISTING = re.compile(
+    r"[-bcdlps](?:[-r][-w][-xsStT]){3}|[*|\\/_ ]{0,40}[0-9a-f]{7,12} \S|[│ |`]{0,200}[├└+`][─-]|Only in "
+)
+"""How lines of `ls -l`, `git log` and `tree` begin: what they name may be called error."""
+
+_COMMIT = re.compile(r"commit [0-9a-f]{40}\b")
+_DIFFERENT = re.compile(r"^(?:diff -|--- \S.*\n\+\+\+ \S)", re.MULTILINE)
 _CODE_LEAST_LINES = 3
 _CODE_ONE_IN = 100
 """Source code begins a definition in one of so many lines, or more often."""
 
+_FIRST_LINES = 60
 _HEADING = re.compile(r"^#{1,6} \S", re.MULTILINE)
 _NOT_IN_TEXT = bytes(set(range(32)) - {7, 8, 9, 10, 12, 13, 27}) + b"\x7f"
 
@@ -190,14 +198,17 @@ def _by_content(size: int, head: bytes, tail: bytes) -> Kind:
     full = [line for line in lines if line.strip()]
     if structured := _json(text, full, tail):
         return Kind(structured)
-    if text.startswith(("diff --git ", "--- a/", "Index: ")) or _is_commit(text):
+    if text.startswith(("diff --git ", "--- a/", "Index: ")) or _is_commit(text) or _is_difference(full[:_FIRST_LINES]):
         return Kind("diff")
     if family := _code_family(full):
         return Kind("source", family)
     if re.match(r"\s*<(?:!doctype html|html|\?xml|svg)\b", text[:300], re.IGNORECASE):
         return Kind("source", "markup")
-    if full and 10 * sum(1 for line in full[:60] if _STAMP.match(line)) >= 3 * len(full[:60]):
+    if full and 10 * sum(1 for line in full[:_FIRST_LINES] if _STAMP.match(line)) >= 3 * len(full[:_FIRST_LINES]):
         return Kind("log")
+    first = full[:_FIRST_LINES]
+    if _COMMIT.match(text) or 2 * sum(1 for line in first if _LISTING.match(line)) > len(first):
+        return Kind("lines")
     if delimiter := _sniff(full):
         return Kind("csv", delimiter)
     headings = _HEADING.findall(text)
@@ -219,7 +230,13 @@ def _code_family(lines: list[str]) -> str:
 
 
 def _is_commit(text: str) -> bool:
-    return re.match(r"commit [0-9a-f]{40}\b", text) is not None and "\ndiff --git " in text
+    return _COMMIT.match(text) is not None and "\ndiff --git " in text
+
+
+def _is_difference(lines: list[str]) -> bool:
+    """Tell what `diff` prints, whose first lines may be about files that are there but once, or binary."""
+    others = [line for line in lines if not line.startswith(("Only in ", "Binary files ", "Files "))]
+    return _DIFFERENT.match("\n".join(others[:2])) is not None
 
 
 def _json(text: str, lines: list[str], tail: bytes) -> str:

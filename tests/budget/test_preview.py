@@ -213,3 +213,10 @@ def test_source_code_without_a_name_has_no_errors() -> None:
     assert "notable" not in value
     assert "notable_total" not in value
     assert "grep" not in seen(code).suggest
+
+
+def test_words_in_a_listing_or_a_patch_are_no_errors() -> None:
+    listing = "".join(f"-rw-r--r-- 1 me me {size} Nov  5 2025 error_{size}.py\n" for size in range(900))
+    patch = "diff -u a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n" + "-fatal error\n+ERROR: failed\n" * 900
+    for text in (listing, patch):
+        assert "notable" not in parts(text)
