@@ -24,6 +24,8 @@ SHOWN_CHARACTERS = 200
 LONGEST_PATH = 32_767
 """Characters; Windows takes no more, the others less."""
 
+_TEMPORARY = "/tmp"  # noqa: S108 - where models let commands write what they want to read
+
 _TWINLESS_KEPT = 4096
 """Files with several names that are known to have none in a closed directory."""
 
@@ -194,6 +196,8 @@ class Workspace:
             shown = ", ".join(written(root) for root in self._roots[:5])
             more = f" and {len(self._roots) - 5} more" if len(self._roots) > 5 else ""
             fix = "Use a path inside, or have the server started with --root DIR for the directory that is needed"
+            if _lies_in(real, _TEMPORARY):
+                fix += f"; what a command wrote into {_TEMPORARY} only commands see: cat it with terminal"
             message = f"{_shown(path)} is or leads outside the allowed directories ({shown}{more})"
             raise BursarError("path_outside_roots", message, fix)
         if _lies_in(real, "/proc"):

@@ -12,20 +12,58 @@ from ..tools.base import Tool, ToolArgs
 
 _SHOWN_MAX_CHARACTERS = 80
 
+_ALIASES = {
+    "cmd": ("command",),
+    "dir": ("cwd", "path"),
+    "directory": ("cwd", "path"),
+    "file": ("path",),
+    "file_path": ("path",),
+    "filename": ("path",),
+    "filepath": ("path",),
+    "id": ("artifact",),
+    "link": ("url",),
+    "markdown": ("content",),
+    "pattern": ("grep",),
+    "query": ("grep",),
+    "ref": ("artifact",),
+    "reference": ("artifact",),
+    "regex": ("grep",),
+    "script": ("command",),
+    "stdin": ("input",),
+    "text": ("content",),
+    "timeout": ("timeout_s", "wait_s"),
+    "uri": ("url",),
+    "wait": ("wait_s",),
+    "workdir": ("cwd",),
+    "working_directory": ("cwd",),
+}
+"""Names that models write for arguments, and which they mean: the first that the tool has. No schema lists them."""
+
 
 def checked(tool: Tool[Any], given: Mapping[str, Any]) -> ToolArgs:
-    """Return the arguments of a call as the tool declares them.
+    """Return the arguments of a call as the tool declares them; another usual name of one is taken for it.
 
     Raises:
         BursarError: `bad_argument`, naming the first that is wrong, what it should be and what the tool takes.
     """
     try:
-        return tool.Args.model_validate(dict(given))
+        return tool.Args.model_validate(_by_their_names(tool, given))
     except ValidationError as error:
-        raise _told(tool, error) from None
+        raise _fault(tool, error) from None
 
 
-def _told(tool: Tool[Any], error: ValidationError) -> BursarError:
+def _by_their_names(tool: Tool[Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    named = dict(given)
+    for alias in given:
+        if alias in tool.Args.model_fields:
+            continue
+        meant = next((name for name in _ALIASES.get(alias, ()) if name in tool.Args.model_fields), None)
+        if meant is not None and meant not in named:
+            named[meant] = named.pop(alias)
+    return named
+
+
+def _fault(tool: Tool[Any], error: ValidationError) -> BursarError:
     fault = error.errors(include_url=False, include_context=False)[0]
     name = clean(".".join(str(step) for step in fault["loc"]), 64)
     taken = list(tool.Args.model_fields)

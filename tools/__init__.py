@@ -18,16 +18,18 @@ def tools(copy_bytes: int) -> "list[Tool[Any]]":
     from .download_image import DownloadImage
     from .read_artifact import ReadArtifact
     from .read_file import ReadFile
+    from .running import Looks
     from .terminal import Terminal
     from .web_fetch import WebFetch
     from .write_pdf import WritePdf
 
+    looks = Looks()
     return [
         WebFetch(),
         ReadFile(copy_bytes),
-        Terminal(),
+        Terminal(looks),
         DirectoryTree(),
         DownloadImage(),
         WritePdf(),
-        ReadArtifact(),
+        ReadArtifact(looks),
     ]

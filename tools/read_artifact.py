@@ -17,10 +17,7 @@ from ..errors import BursarError
 from . import excerpts
 from .base import Call, Fact, Progress, Reading, Tool
 from .excerpts import ExcerptArgs
-from .running import recorded, still_running
-
-_SEEN_MAX = 64
-"""Live artifacts of which is known how much was shown."""
+from .running import Looks, recorded, still_running
 
 _POLL_MIN_S, _POLL_MAX_S = 0.03, 0.3
 _SETTLE_S = 0.1
@@ -43,8 +40,9 @@ class ReadArtifact(Tool[ReadArtifactArgs]):
     read_only: ClassVar[bool] = True
     Args = ReadArtifactArgs
 
-    def __init__(self) -> None:
-        self._seen: dict[str, int] = {}
+    def __init__(self, looks: Looks | None = None) -> None:
+        """Take what is known of earlier looks at running commands."""
+        self._looks = looks or Looks()
 
     def did(self, args: ReadArtifactArgs) -> str:
         """Describe the reading."""
@@ -82,15 +80,12 @@ class ReadArtifact(Tool[ReadArtifactArgs]):
         return await _read_part(unit, span, view, wait_s, call)
 
     async def _read(self, view: Callable[[], Artifact], wait_s: float, progress: Progress) -> Reading:
-        """Show the beginning; of what is still being written the end, or what is new since it was last waited for."""
+        """Show the beginning; of what is still being written the end, or what is new since the last look."""
         artifact = view()
-        seen = self._seen.pop(artifact.ref, None)
+        seen = self._looks.last(artifact)
         if wait_s:
             artifact = await _waited(view, wait_s, _never, progress)
-        if artifact.state == "live":
-            while len(self._seen) >= _SEEN_MAX:
-                del self._seen[next(iter(self._seen))]
-            self._seen[artifact.ref] = artifact.size
+        self._looks.keep(artifact)
         if wait_s and seen is not None and seen <= artifact.size:
             excerpt = reader.since(artifact, seen)
             about = {} if artifact.state == "live" else _about(artifact)
@@ -174,29 +169,37 @@ def _about(artifact: Artifact) -> dict[str, Fact]:
 
 
 def _listing(args: ReadArtifactArgs, span: Span | None, call: Call) -> Reading:
-    """List the session's artifacts, the latest first; `lines` pages through the list."""
+    """List the session's artifacts, the latest first, of a repeated call the last; `lines` pages through the list."""
     if args.bytes or args.grep is not None:
         name = "bytes" if args.bytes else "grep"
         raise BursarError(
             "bad_argument", f"{name} without an artifact", "Say which artifact, or leave both out to list them"
         )
-    artifacts = call.session.artifacts()[::-1]
-    first, last = 1, len(artifacts)
+    stored = call.session.artifacts()[::-1]
+    alike: dict[tuple[str, ...], list[Artifact]] = {}
+    for artifact in stored:
+        alike.setdefault(_sameness(artifact), []).append(artifact)
+    entries = [_entry(latest, 1 + len(earlier)) for latest, *earlier in alike.values()]
+    first, last = 1, len(entries)
     if span is not None:
         first = span.first if span.first is not None else max(1, last - (span.last or 0) + 1)
         last = min(last, span.last or last) if span.first is not None else last
     pieces = [
-        Piece(_entry(artifact), {"lines": f"{place}-"})
-        for place, artifact in enumerate(artifacts[first - 1 : last], start=first)
+        Piece(entry, {"lines": f"{place}-"}) for place, entry in enumerate(entries[first - 1 : last], start=first)
     ]
-    after = {"lines": f"{last + 1}-"} if last < len(artifacts) else None
-    return Reading(Page(pieces, after), None, {"session": call.session.handle, "artifacts": len(artifacts)})
+    after = {"lines": f"{last + 1}-"} if last < len(entries) else None
+    return Reading(Page(pieces, after), None, {"session": call.session.handle, "artifacts": len(stored)})
 
 
-def _entry(artifact: Artifact) -> str:
+def _sameness(artifact: Artifact) -> tuple[str, ...]:
+    """Return what a call that was repeated, and brought the same again, has in common with the first."""
+    return (artifact.tool, artifact.did, artifact.sha256) if artifact.sha256 else (artifact.ref,)
+
+
+def _entry(artifact: Artifact, times: int) -> str:
     state = "" if artifact.state == "whole" else f"  {artifact.state}"
     counted = "" if artifact.lines is None else f"  {artifact.lines:,} line{'' if artifact.lines == 1 else 's'}"
-    did = " ".join(artifact.did.split())[:120]
+    did = " ".join(artifact.did.split())[:120] + (f" ({times} times)" if times > 1 else "")
     return (
         f"{artifact.id}{state}  {_measure(artifact.size)}{counted}  {_age(artifact.created)}  {artifact.tool}: {did}\n"
     )

@@ -49,6 +49,8 @@ _WALLS = (
 _WAIT_S = 60
 """Advised to wait for a running command, besides as long as it has run; no call waits longer than its client does."""
 
+_LOOKS_KEPT = 64
+
 _FILE_SIZE_CODE = 128 + 25
 """What a shell returns for a program that SIGXFSZ ended."""
 
@@ -128,6 +130,25 @@ class Live:
             BursarError: disk_full or store_failed; its output could not be made final.
         """
         return await asyncio.shield(self._seen_out)
+
+
+class Looks:
+    """How much of the output of each running command was shown already, whichever tool showed it."""
+
+    def __init__(self) -> None:
+        self._shown_bytes: dict[str, int] = {}
+
+    def keep(self, artifact: Artifact) -> None:
+        """Remember that an artifact was shown as it is; of one that has ended nothing more will come."""
+        self._shown_bytes.pop(artifact.ref, None)
+        if artifact.state == "live":
+            while len(self._shown_bytes) >= _LOOKS_KEPT:
+                del self._shown_bytes[next(iter(self._shown_bytes))]
+            self._shown_bytes[artifact.ref] = artifact.size
+
+    def last(self, artifact: Artifact) -> int | None:
+        """Return how many bytes of it had been shown by the last look; None if that is not known."""
+        return self._shown_bytes.get(artifact.ref)
 
 
 class Running:

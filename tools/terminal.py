@@ -18,7 +18,7 @@ from ..guard.command import Command, Exit
 from ..guard.sandbox.policy import Level
 from .base import Call, Done, Fact, Outcome, Reading, Tool, ToolArgs
 from .progress import watched
-from .running import GRACE_S, Facts, Running, close_output, outcome, recorded, refused, still_running
+from .running import GRACE_S, Facts, Looks, Running, close_output, outcome, recorded, refused, still_running
 
 TIMEOUT_S = 120.0
 LONGEST_S = 86_400.0
@@ -80,8 +80,10 @@ class Terminal(Tool[TerminalArgs]):
     open_world: ClassVar[bool] = True
     Args = TerminalArgs
 
-    def __init__(self) -> None:
+    def __init__(self, looks: Looks | None = None) -> None:
+        """Take what is known of earlier looks at running commands."""
         self._running = Running()
+        self._looks = looks or Looks()
 
     @property
     def is_running(self) -> bool:
@@ -132,7 +134,9 @@ class Terminal(Tool[TerminalArgs]):
             raise
         call.writers.remove(writer)
         running = still_running(time.monotonic() - began)
-        return Done(sent | running | kept, self._running.adopt(command, writer, call.session))
+        artifact = self._running.adopt(command, writer, call.session)
+        self._looks.keep(artifact)
+        return Done(sent | running | kept, artifact)
 
     async def _attend(self, args: TerminalArgs, call: Call, level: Level) -> Outcome:
         kept: Facts = {"isolation": level}
@@ -140,9 +144,14 @@ class Terminal(Tool[TerminalArgs]):
         live = self._running.find(artifact)
         if live is None:
             return await _attend_elsewhere(args, call, artifact, kept)
+        shown_bytes = self._looks.last(artifact)
         if args.stop:
             ended = await live.command.kill(GRACE_S)
-            return Done(outcome(ended) | kept, await live.final())
+            output = await live.final()
+            self._looks.keep(output)
+            return _news(output, shown_bytes or 0, outcome(ended) | kept)
+        if shown_bytes is None:
+            shown_bytes = artifact.size
         facts: Facts = {}
         if args.input:
             facts = await _send(live.command, args.input, call)
@@ -152,10 +161,12 @@ class Terminal(Tool[TerminalArgs]):
             await watched(waiting, call.progress, lambda: (call.session.open(args.artifact).size, None, _UNIT))
         if (ended := live.command.exit) is not None:
             output = await live.final()
-            return _news(output, artifact.size, facts | outcome(ended) | refused(ended, output, level) | kept)
+            self._looks.keep(output)
+            return _news(output, shown_bytes, facts | outcome(ended) | refused(ended, output, level) | kept)
         now = call.session.open(args.artifact)
+        self._looks.keep(now)
         going_on: Facts = {"state": "running"} if args.input else still_running(time.time() - now.created)
-        return _news(now, artifact.size, facts | going_on | kept)
+        return _news(now, shown_bytes, facts | going_on | kept)
 
 
 async def _attend_elsewhere(args: TerminalArgs, call: Call, artifact: Artifact, kept: Facts) -> Reading:
@@ -309,8 +320,8 @@ async def _settle(command: Command, call: Call, reference: str, before: int) -> 
 
 
 def _news(artifact: Artifact, before: int, facts: Mapping[str, Fact]) -> Reading:
-    """Show what came since the artifact had `before` bytes."""
+    """Show what came since the artifact had `before` bytes; of much only the end."""
     if artifact.size <= before:
         return Reading(Page(()), artifact, facts)
-    excerpt = reader.some_bytes(artifact, before, None)
+    excerpt = reader.since(artifact, before)
     return Reading(excerpt.page, artifact, {**facts, **excerpt.facts()})

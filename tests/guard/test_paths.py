@@ -112,6 +112,13 @@ def test_links_are_followed_inside_and_refused_when_they_lead_out(place: Place):
     assert place.refusal("outdir/file.txt").code == "path_outside_roots"
 
 
+@posix
+def test_of_a_file_in_the_temporary_directory_that_commands_have_of_their_own_it_is_said_how_to_see_it():
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as base:
+        refused = Place(Path(base)).refusal("/tmp/written by a command.txt")
+    assert (refused.code, "with terminal" in refused.fix) == ("path_outside_roots", True)
+
+
 def test_the_callers_own_session_opens_though_it_lies_in_the_store(place: Place):
     assert place.read(place.mine / "a1-terminal.log") == b"my own"
     assert place.read(place.other / ".." / "mine" / "a1-terminal.log") == b"my own"

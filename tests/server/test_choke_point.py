@@ -8,7 +8,11 @@ import pytest
 from bursar.budget import reply, tokens
 from bursar.budget.page import Page, Piece
 from bursar.errors import BursarError
+from bursar.server.arguments import checked
+from bursar.server.config import Settings
 from bursar.server.resource_view import ResourceView
+from bursar.server.schema import described
+from bursar.tools import tools
 from bursar.tools.base import Done, Picture, Reading, Tool, ToolArgs
 from harness import dispatching
 
@@ -290,6 +294,28 @@ def test_wrong_arguments_are_told_in_words(ask, arguments, said):
     answer = ask(work, arguments=arguments)
     assert answer.is_error
     assert said in answer.text
+
+
+@pytest.mark.parametrize(
+    ("tool", "given", "meant"),
+    [
+        ("terminal", {"cmd": "ls", "timeout": 9, "workdir": "x"}, {"command": "ls", "timeout_s": 9, "cwd": "x"}),
+        ("read_file", {"filename": "x"}, {"path": "x"}),
+        ("directory_tree", {"dir": "x"}, {"path": "x"}),
+        ("read_artifact", {"id": "a1", "pattern": "x"}, {"artifact": "a1", "grep": "x"}),
+        ("web_fetch", {"uri": "http://a/"}, {"url": "http://a/"}),
+    ],
+)
+def test_usual_names_of_arguments_are_taken_for_those_of_the_tool_and_no_schema_lists_them(tool, given, meant):
+    (tool,) = (one for one in tools(Settings.copy_bytes) if one.name == tool)
+    assert checked(tool, given) == checked(tool, meant)
+    assert given.keys().isdisjoint(described(tool).input_schema["properties"])
+
+
+def test_an_argument_that_is_given_under_both_its_names_is_an_error():
+    (terminal,) = (one for one in tools(Settings.copy_bytes) if one.name == "terminal")
+    with pytest.raises(BursarError, match="no argument 'cmd'"):
+        checked(terminal, {"command": "ls", "cmd": "rm"})
 
 
 @pytest.mark.parametrize("attached", [False, True])

@@ -108,6 +108,16 @@ def test_without_an_artifact_the_latest_are_listed_first(place, log):
     assert reading.facts == {"session": place.session.handle, "artifacts": 2}
     assert text(read(place, lines="2-")).startswith("a1  ")
     assert text(read(place, tail=1)).startswith("a1  ")
+
+
+def test_a_call_that_was_repeated_and_brought_the_same_is_one_line_of_the_list(place):
+    for did, content in [("fetched x", b"1"), ("fetched y", b"1"), ("fetched x", b"1"), ("fetched x", b"2")]:
+        with place.session.writer(tool="web_fetch", did=did) as writer:
+            writer.write(content)
+    listed = text(read(place)).splitlines()
+    assert [line.partition(" ")[0] for line in listed] == ["a4", "a3", "a2"]
+    assert [line.endswith("fetched x (2 times)") for line in listed] == [False, True, False]
+    assert text(read(place, lines="2-2")) == listed[1] + "\n"
     assert text(read(place, lines="9-")) == ""
 
 

@@ -335,11 +335,27 @@ async def test_a_background_command_can_be_talked_to_and_stopped(bench: Bench, s
         await bench(artifact=reference, input="five\n")
     done = await bench(artifact=reference, stop=True)
     assert done.facts["ended"] == "stopped"
-    assert content(done.output) == b"got one\ngot two\ngot three\ngot four\nclosed\n"
-    assert bench.session.open(reference).state == "whole"
+    assert shown(done) == ""
+    artifact = bench.session.open(reference)
+    assert (artifact.state, content(artifact)) == ("whole", b"got one\ngot two\ngot three\ngot four\nclosed\n")
     assert alive(sleep) == []
     with pytest.raises(BursarError, match="not_running"):
         await bench(artifact=reference, stop=True)
+
+
+async def test_each_look_at_a_running_command_shows_what_came_since_the_last(bench: Bench, sleep: str):
+    wait = "until [ -e {0} ]; do sleep 0.05; done; echo {0}".format
+    started = await bench(f"echo one; {wait('two')}; {wait('three')}; {sleep}", background=True)
+    reference = live(started)
+    (bench.root / "two").touch()
+    await bench.until(reference, b"two")
+    waited = await bench(artifact=reference, timeout_s=0.1)
+    assert content(started.output) + shown(waited).encode() == b"one\ntwo\n"
+    assert shown(await bench(artifact=reference, timeout_s=0.1)) == ""
+    (bench.root / "three").touch()
+    await bench.until(reference, b"three")
+    stopped = await bench(artifact=reference, stop=True)
+    assert (stopped.facts["ended"], shown(stopped)) == ("stopped", "three\n")
 
 
 async def test_first_input_goes_to_a_background_command_that_then_waits_for_more(bench: Bench):
@@ -524,7 +540,7 @@ async def test_output_that_cannot_be_kept_and_that_nobody_waits_for_is_told_in_t
     monkeypatch.setattr(Writer, "_give_back", lambda _: False)
     bench.terminal._running.find(bench.session.open(reference)).command.close_stdin()
     with anyio.fail_after(20):
-        while bench.terminal.is_running:
+        while bench.terminal.is_running or not caplog.records:
             await anyio.sleep(0.01)
     gc.collect()
     assert [record.getMessage() for record in caplog.records] == ["the output of a command could not be made final"]
