@@ -17,9 +17,11 @@ LINE_MAX_BYTES = 600
 """Of a longer line an excerpt about the match is shown."""
 
 EXCERPT_BYTES = 450
-"""Read on either side of a match for an excerpt of 150 characters there."""
+"""Read on either side of a match for an excerpt there."""
 
-_EXCERPT_CHARACTERS = 150
+_EXCERPT_MIN_CHARACTERS, _EXCERPT_CHARACTERS = 60, 150
+"""On either side of a match; of many matches less, so that together they have about as much as six."""
+
 _CONTEXT_MAX_LINES = 50
 
 _CONTEXT_BYTES = 4000
@@ -90,6 +92,7 @@ class Layout:
         self._line_shown = 0
         self._byte_shown = 0
         self._context_bytes = _CONTEXT_BYTES
+        self._excerpt_characters = _EXCERPT_CHARACTERS
         self.behind: Resume | None = None
         self.units = 0
         self.has_excerpts = False
@@ -106,6 +109,8 @@ class Layout:
         numbers = sorted(firsts)
         following = dict(zip(numbers, (firsts[number] for number in numbers[1:]), strict=False))
         self._context_bytes = max(_CONTEXT_MIN_BYTES, _CONTEXT_BYTES // max(1, len(numbers)))
+        share = 6 * _EXCERPT_CHARACTERS // max(1, len(matches))
+        self._excerpt_characters = min(_EXCERPT_CHARACTERS, max(_EXCERPT_MIN_CHARACTERS, share))
         for number, offset in matches:
             if number == last_line or (after is not None and not hits.is_all):
                 continue
@@ -150,11 +155,11 @@ class Layout:
         before = before[before.rfind(b"\n") + 1 :]
         ends = behind.find(b"\n")
         behind = behind if ends < 0 else behind[:ends]
-        left = before.decode("utf-8", "replace")[-_EXCERPT_CHARACTERS:]
+        left = before.decode("utf-8", "replace")[-self._excerpt_characters :]
         if len(behind) == EXCERPT_BYTES:
             behind = behind[: utf8.boundary_in(behind, len(behind) - 3)]
         right = behind.decode("utf-8", "surrogateescape")
-        right = right[:_EXCERPT_CHARACTERS].encode("utf-8", "surrogateescape")
+        right = right[: self._excerpt_characters].encode("utf-8", "surrogateescape")
         self._byte_shown = offset + len(right)
         self._line_shown = number
         text = left + right.decode("utf-8", "replace")

@@ -5,6 +5,7 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from ..budget import tokens
 from ..budget.page import Page
 from ..errors import BursarError
 from . import spans
@@ -25,10 +26,11 @@ LINES_MAX = 500
 HITS_MAX = 20_000
 """Matches that one page looks at: `.` matches each character of a line."""
 
-FLOOD_BYTES = 5000
-"""A first search with more matches than that is a flood: some 1,500 tokens."""
+FEW = 20
+"""More matches than that, and more than `FLOOD_TOKENS` of them, are a flood unless a range was asked for."""
 
-FIRST_BYTES = 1000
+FLOOD_TOKENS = 1900
+FIRST_TOKENS = 300
 """Shown of a flood, and of what is only like what was searched for; who reads on is shown full pages."""
 
 AGAIN_BYTES = 64 << 20
@@ -49,7 +51,6 @@ class Found:
         matches: number of matching lines, or of matches where lines are too long to be shown; None when the time was
             up before all were counted.
         shown: how many of them the page has.
-        range: the lines that were searched, such as `5000-`; empty for all.
         context: how many lines are shown about matches, where not all that were asked for; else empty.
         spread: of more matches than are shown at once: how often their texts occur, or where they lie.
         like: where nothing matches, what matches without regard to case or as a literal text, and is shown.
@@ -58,7 +59,6 @@ class Found:
     page: Page
     matches: int | None
     shown: int
-    range: str = ""
     context: str = ""
     spread: Mapping[str, int] | str = ""
     like: Mapping[str, int | str] = field(default_factory=dict[str, int | str])
@@ -70,7 +70,7 @@ class Found:
 
     def facts(self) -> dict[str, str | int | Mapping[str, int]]:
         """Tell in a reply what was found."""
-        told = {"in": self.range, "context": self.context, "spread": self.spread}
+        told = {"context": self.context, "spread": self.spread}
         return {"matches": self.counted, **self.like, **{name: value for name, value in told.items() if value}}
 
 
@@ -177,16 +177,15 @@ class _Search:
             search.stop()
         hits = search.hits(LINES_MAX, HITS_MAX)
         layout = Layout(content, query, stretch)
-        is_first = query.lines is None and query.bytes is None
-        most_bytes = FIRST_BYTES if query is not self._query else FLOOD_BYTES if is_first else PAGE_BYTES
-        page, shown = layout.page(hits, most_bytes)
+        page, shown = layout.page(hits, PAGE_BYTES)
         total = layout.units if hits.is_all else None
-        is_flood = is_first and (page.after is not None or not hits.is_all)
+        text = "".join(piece.text for piece in page.pieces)
+        is_flood = self._is_flood(query, layout.units, text)
         if is_flood:
             layout = Layout(content, query, stretch)
-            page, shown = layout.page(hits, FIRST_BYTES)
+            page, shown = layout.page(hits, tokens.first_bytes(text, FIRST_TOKENS))
         page = Page(page.pieces, page.after or (None if hits.is_all else layout.behind))
-        found = Found(page, total, shown, self._described(), layout.context)
+        found = Found(page, total, shown, layout.context)
         if query.counts_only:
             found = replace(found, page=Page(()), context="")
         if not hits.is_all:
@@ -194,11 +193,19 @@ class _Search:
             total = search.count(lines=not layout.has_excerpts)
             after = found.page.after if total > shown else None
             found = replace(found, page=Page(found.page.pieces, after), matches=total)
-        if is_flood and not query.counts_only:
+        if is_flood:
             self.so_far = found
             with closing(search.texts()) as texts:
                 found = replace(found, spread=spread(texts))
         return found
+
+    def _is_flood(self, query: Query, matches: int, text: str) -> bool:
+        """Tell whether so much is not to be shown at once; who gives a range has seen the first."""
+        if query.counts_only or query.lines is not None or query.bytes is not None:
+            return False
+        if query.pattern != self._query.pattern:
+            return not tokens.fits(text, FIRST_TOKENS)
+        return matches > FEW and not tokens.fits(text, FLOOD_TOKENS)
 
     def _stretch(self, content: Opened) -> Stretch:
         if self._query.bytes is not None:
@@ -222,15 +229,6 @@ class _Search:
             raise BursarError("search_timeout", "the search was stopped", "Search a part of it")
         if self._progress is not None:
             self._progress(done, total)
-
-    def _described(self) -> str:
-        span = self._query.lines or self._query.bytes
-        if span is None:
-            return ""
-        unit = "lines" if self._query.lines is not None else "bytes"
-        first = "" if span.first is None else span.first
-        last = "" if span.last is None else span.last
-        return f"{unit} {first}-{last}"
 
 
 def _bytes(span: Span, content: Opened, index: LineIndex, report: Progress) -> Stretch:

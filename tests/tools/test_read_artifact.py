@@ -90,7 +90,7 @@ def test_a_pattern_is_found_with_its_context(place, log):
     reading = read(place, artifact="a1", grep="line 777$", context=1)
     assert text(reading) == "776-line 776\n777:line 777\n778-line 778\n"
     assert reading.facts == {"matches": 1}
-    assert read(place, artifact="a1", grep="77$", lines="70-80").facts == {"matches": 1, "in": "lines 70-80"}
+    assert read(place, artifact="a1", grep="77$", lines="70-80").facts == {"matches": 1}
     assert read(place, artifact="a1", grep="no such thing").facts == {"matches": 0}
     assert read(place, artifact="a1", grep="line", tail=3).facts["matches"] == 3
     assert read(place, artifact="a1", grep="line 1$", bytes="0-20").facts["matches"] == 1
