@@ -65,7 +65,7 @@ _BESIDE += (
     ", .listing_lines, .navheader, .navfooter, script, style, template, dialog:not([open]), .contents, #footer, .footer"
 )
 _LISTING = "pre, div.fragment"
-_SIGN = "a.headerlink, a.anchor, a.permalink, a.mark, a.copiable-link, a.selflink, button"
+_SIGN = "a.headerlink, a.anchor, a.permalink, a.mark, a.copiable-link, a.selflink, a.viewcode-link, a.reference.internal > .viewcode-link, a.srclink, button"
 _SPACE = re.compile(r"\s+")
 
 
@@ -116,8 +116,13 @@ def of_page(html: bytes, main: str) -> Parts:
                 or "topic" in (beside.get("class") or [])
             ):
                 beside.extract()
-        for sign in element.select(_SIGN):
+        for sign in [
+            *element.select(_SIGN),
+            *(a for a in element.select("a") if a.get_text().strip() in {"¶", "#", "§"}),
+        ]:
             sign.decompose()
+        for line in element.select("dt br, h4 br"):
+            line.replace_with(" ")
     inside = BeautifulSoup("".join(str(element) for element in found), "lxml")
     code = Counter(
         text

@@ -17,7 +17,7 @@ _MAINS = "[role=main], main, article, #main-content, .theme-doc-markdown, .vp-do
 _MAIN_SHARE, _MAIN_MIN_WORDS = 0.9, 40
 _BESIDE = (
     "nav, [role=navigation], footer, button, form, .toc, .contents.topic, .contents.local, .breadcrumb, .breadcrumbs, "
-    ".test-arrow, .viewcode-link, .srclink, a.src, .md-content__button, .theme-doc-toc-mobile, .pagination-nav"
+    ".test-arrow, .information, .viewcode-link, .srclink, a.src, .md-content__button, .theme-doc-toc-mobile"
 )
 _MANY_LISTINGS = 6
 

@@ -147,7 +147,7 @@ def _main_content(document: Document, url: str, base: str, about: Metadata) -> t
     prepare(document)
     if generated and (main := main_element(document)) is not None:
         formulas_to_tex(document)
-        return to_markdown(main, base), "main content"
+        return to_markdown(main, base, url), "main content"
     if not _within_limits(document, MAX_ELEMENTS) or len(document.html) > MAX_CHARACTERS:
         return _whole_page(document, base)
     formulas_to_tex(document)
@@ -163,9 +163,9 @@ def _main_content(document: Document, url: str, base: str, about: Metadata) -> t
     if words < _FEW_WORDS and len(WORD.findall(about.text)) >= _HIDDEN_WORDS:
         return clean_lines(about.text), "metadata"
     if not words:
-        return to_markdown(document, base), "whole page"
+        return to_markdown(document, base, url), "whole page"
     prune(segments, kept)
-    return to_markdown(document, base), "main content"
+    return to_markdown(document, base, url), "main content"
 
 
 def _whole_page(document: Document, base: str) -> tuple[str, str]:

@@ -13,6 +13,7 @@ _OPEN, _CLOSE = "\uf8f0", "\uf8f1"
 _MARKED = re.compile(f"{_OPEN}(\\d+){_CLOSE}")
 _FENCE = re.compile(r"^[\s>]*(?:[-*+]\s+|\d+[.)]\s+)*(`{3,}|~{3,})")
 _LONE_SPACE = "&#160;"
+_NO_ITEM = re.compile(r"^([\s>]*\d{1,9})\\\.(?=\S)")
 _BLANK = re.compile(r"^[>\s]*$")
 _UNWANTED = dict.fromkeys([*range(9), 11, 12, *range(14, 32), 127, 0xFEFF, 0x200B, 0x00AD])
 
@@ -54,6 +55,8 @@ def _starts_with_word(node: Node | None) -> bool:
 _WORD = re.compile(r"\w")
 _OPTIONS = Markdown(
     tables=Markdown.Tables(cell_blocks="text"),
+    # Names are searched for as they are written, and no emphasis is written with this sign here.
+    escaping=Markdown.Escaping(underscores=False),
     converters={
         "input": _check_mark,
         "em": _emphasis("*"),
@@ -81,14 +84,21 @@ class _Marks:
         return self.kept[number] if number < len(self.kept) else ""
 
 
-def to_markdown(root: Document | Element, base_url: str) -> str:
-    """Render `root` as Markdown with absolute links; changes the tree."""
+def to_markdown(root: Document | Element, base_url: str, page_url: str = "") -> str:
+    """Render `root` as Markdown; changes the tree.
+
+    Args:
+        root: of the page, or its main element.
+        base_url: what links are relative to.
+        page_url: where the page is; links within it lose their target, those to its site their host. Without it all
+            links are absolute.
+    """
     marks = _Marks()
     body = root.select_one("body") if isinstance(root, Document) else root
     if body is None:
         return ""
     mark_footnotes(body, marks.mark)
-    tidy(body, base_url)
+    tidy(body, base_url, page_url)
     _mark_formulas(body, marks)
     return clean_lines(marks.restore(body.to_markdown(_OPTIONS)))
 
@@ -119,6 +129,7 @@ def clean_lines(text: str) -> str:
             fence = found.group(1)
         breaks = raw.endswith("  ") and raw.strip() and not _BLANK.match(raw)
         line = "" if raw.strip(" >") == _LONE_SPACE else raw.rstrip() + ("  " if breaks else "")
+        line = _NO_ITEM.sub(r"\1.", line)
         if line or (kept and kept[-1]):
             kept.append(line)
     return "\n".join(kept).strip("\n")

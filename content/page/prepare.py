@@ -10,7 +10,9 @@ from .tables import span
 _MACHINERY = 'script:not([type^="math/"]), style, link, iframe, object, embed, canvas, audio, video, template, noscript'
 _LABELS = frozenset({"a", "span", "time", "label", "button"})
 _NEIGHBOURS = ", ".join(f"{one} + {other}" for one in sorted(_LABELS) for other in sorted(_LABELS))
-_EXACT = "pre, code, kbd, samp, math, .katex, .MathJax, .MathJax_Preview, mjx-container"
+_EXACT = (
+    "pre, code, kbd, samp, dt, .code-header, .member-signature, math, .katex, .MathJax, .MathJax_Preview, mjx-container"
+)
 _ENOUGH_WORDS = 40
 _MOST_SPANNED = 50_000
 _STREAMED = re.compile(r"S:[0-9a-f]+")

@@ -14,21 +14,28 @@ _BLOCK_TAGS = frozenset(_BLOCKS.split(", ")) | {"li", "td", "th", "dd", "dt", "m
 _PERMALINK = re.compile(r"^[\s#¶§🔗\u200b\ue000-\uf8ff]*$|^(link to|permalink|copy link|anchor)\b", re.IGNORECASE)
 _SUPERSCRIPT = str.maketrans("0123456789+-−=()ni", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁼⁽⁾ⁿⁱ")
 _SUBSCRIPT = str.maketrans("0123456789+-−=()", "₀₁₂₃₄₅₆₇₈₉₊₋₋₌₍₎")
+_SIGN = re.compile(r"^\s*[#¶§🔗\u200b\ue000-\uf8ff]+\s*$")
+_CODE = "code, kbd, samp, tt, var"
+_NEEDS_ESCAPING = re.compile(r"[\\`*_\[\]<>~|]")
 _RAISED = re.compile(r"^[0-9+\-−=()ni]{1,8}$")
 _LOWERED = re.compile(r"^[0-9+\-−=()]{1,8}$")
 _LONG_DEFINITION = 400
 _MAX_ADDRESS = 2_000
 
 
-def tidy(root: Document | Element, base_url: str) -> None:
-    """Tidy everything inside `root`, in place: listings, tables, links, pictures, headings, definitions, breaks."""
+def tidy(root: Document | Element, base_url: str, page_url: str) -> None:
+    """Tidy everything inside `root`, in place: listings, tables, links, pictures, headings, definitions, breaks.
+
+    Links are resolved with `base_url`, and short where they lead to the site of `page_url`.
+    """
     body = root.select_one("body") if isinstance(root, Document) else root
     if body is None:
         return
     tidy_listings(body)
+    _inner_links(body)
     _scripts(body)
     _pictures(body, base_url)
-    _links(body, base_url)
+    _links(body, base_url, page_url)
     _headings(body)
     _definitions(body)
     tidy_tables(body)
@@ -107,23 +114,47 @@ def _absolute(href: str, base_url: str) -> str:
     return re.sub(r"\s", "%20", address)
 
 
-def _links(body: Element, base_url: str) -> None:
+def _inner_links(body: Element) -> None:
+    """A link within the page is its text; a sign that only marks its own place is nothing."""
+    for anchor in body.select('a[href^="#"]'):
+        if _SIGN.match(anchor.text):
+            anchor.decompose()
+        else:
+            anchor.unwrap()
+
+
+def _links(body: Element, base_url: str, page_url: str) -> None:
+    """Resolve links; a further page of the site keeps its address only where a text first leads to it."""
+    known = {_shortened(page_url, page_url)}
     for anchor in body.select("a"):
         if anchor.parent is None:
             continue
         text = anchor.text.strip()
-        if not text and anchor.select_one("img") is None:
-            anchor.unwrap()
-            continue
         address = _absolute(anchor.attr("href") or "", base_url)
-        if not address:
+        short = _shortened(address, page_url)
+        if not address or short in known or (not text and anchor.select_one("img") is None):
             anchor.unwrap()
             continue
+        if short != address and text:
+            known.add(short)
         for name in list(anchor.attrs):
             del anchor.attrs[name]
-        anchor.attrs["href"] = address
+        anchor.attrs["href"] = short
         if anchor.select_one(_BLOCKS) is not None:
-            _move_inwards(anchor, address)
+            _move_inwards(anchor, short)
+
+
+def _shortened(address: str, page_url: str) -> str:
+    """Write an address on the page's own site as its path, from the page's folder or else the root, and no further."""
+    page = urlsplit(page_url)
+    site = f"{page.scheme}://{page.netloc}/"
+    if not page.netloc or not address.startswith(site):
+        return address
+    address = address.partition("#")[0]
+    folder = site + page.path[1:].rpartition("/")[0]
+    inside = address.removeprefix(folder).lstrip("/") if address.startswith(f"{folder.rstrip('/')}/") else ""
+    is_plain = inside[:1] not in {"", "?", "#"} and ":" not in inside.partition("/")[0]
+    return inside if is_plain else address.removeprefix(site[:-1])
 
 
 def _move_inwards(anchor: Element, address: str) -> None:
@@ -145,6 +176,8 @@ def _headings(body: Element) -> None:
             line.replace_with(Text(" "))
         if not heading.text.strip():
             heading.tag = "p"
+        elif "code-header" in (heading.attr("class") or "").split():
+            _as_code(heading)
 
 
 def _definitions(body: Element) -> None:
@@ -156,15 +189,34 @@ def _definitions(body: Element) -> None:
             for detail in details
         )
         for term in [child for child in listing.select("dt") if child.closest("dl") is listing]:
-            if term.select_one("b, strong, code") is None and term.select_one(_BLOCKS) is None and term.text.strip():
-                term.wrap_children(Element("strong"))
-            term.tag = "p"
+            _term(term)
         if long:
             for detail in details:
                 detail.tag = "div"
             listing.tag = "div"
         else:
             _as_items(listing, details)
+
+
+def _term(term: Element) -> None:
+    """A signature or an option stands as one would search for it, any other term in bold."""
+    term.tag = "p"
+    if term.select_one(_BLOCKS) is not None or not term.text.strip():
+        return
+    if "sig" in (term.attr("class") or "").split() or _NEEDS_ESCAPING.search(term.text) or term.select_one(_CODE):
+        _as_code(term)
+    elif term.select_one("b, strong") is None:
+        term.wrap_children(Element("strong"))
+
+
+def _as_code(element: Element) -> None:
+    """Put the text of an element in place of what marks it up, as code."""
+    for line in element.select("br"):
+        line.replace_with(Text(" "))
+    text = " ".join(element.text.split())
+    for child in list(element.children):
+        child.extract()
+    element.append(Element("code", {}, [Text(text)]))
 
 
 def _as_items(listing: Element, details: list[Element]) -> None:
