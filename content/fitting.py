@@ -13,22 +13,19 @@ from ..budget.ceilings import Ceiling
 from ..budget.content import Content
 from ..budget.cut import Allowance
 from ..budget.notable import Notables
-from ..budget.previews.preview import CaptureFacts, ContentView, Hint
+from ..budget.previews.preview import CaptureFacts, ContentView, Hint, Pointer
 from ..budget.reply import Draft, Reply
 from ..errors import BursarError
-from .page_view import PageView, Pointer
 
 HEAVY_BYTES = 64 * 1024
 """A content that is taken apart is taken apart by a worker if it is larger."""
 
-_TAKEN_APART = {"json", "jsonl", "csv", "tsv"}
+_TAKEN_APART = {"json", "jsonl", "csv", "tsv", "markdown"}
 
 
 def is_heavy(view: object) -> bool:
     """Tell whether a worker is to show a content; looks at how it begins."""
-    if isinstance(view, ContentView):
-        return view.content.size > HEAVY_BYTES and view.kind in _TAKEN_APART
-    return isinstance(view, PageView) and view.size > HEAVY_BYTES
+    return isinstance(view, ContentView) and view.content.size > HEAVY_BYTES and view.kind in _TAKEN_APART
 
 
 def fitted(draft: Draft, ceiling: Ceiling, *, redacts: bool) -> Reply:
@@ -70,7 +67,7 @@ def _draft(told: Mapping[str, Any], *, redacts: bool) -> Draft:
     )
 
 
-def _view(told: Mapping[str, Any], *, redacts: bool) -> ContentView | PageView | Pointer:
+def _view(told: Mapping[str, Any], *, redacts: bool) -> ContentView | Pointer:
     if "following" in told:
         return Pointer(**told)
     content: Content = _File(told["file"])
@@ -78,8 +75,6 @@ def _view(told: Mapping[str, Any], *, redacts: bool) -> ContentView | PageView |
         from ..budget.redact import Redacted
 
         content = Redacted(content)
-    if "known" not in told:
-        return PageView(content, told["lines"])
     known: dict[str, Any] = told["known"]
     notables = None if known["notables"] is None else _notables(known["notables"])
     counted = CaptureFacts(known["lines"], notables, known["watched_bytes"])

@@ -12,10 +12,9 @@ from ..artifacts import Artifact
 from ..budget.ceilings import Ceiling
 from ..budget.cut import Allowance
 from ..budget.previews.base import Preview
-from ..budget.previews.preview import ContentView
+from ..budget.previews.preview import ContentView, Pointer
 from ..budget.reply import Draft, Reply
 from ..content.fitting import fitted, is_heavy
-from ..content.page_view import PageView, Pointer
 from ..errors import BursarError
 from ..guard.fair import FairQueue
 from ..guard.workers import Workers
@@ -120,9 +119,7 @@ def _unseen(draft: Draft, reason: str) -> Draft:
 
 
 def _is_known_to_workers(view: object) -> bool:
-    return isinstance(view, Pointer) or (
-        isinstance(view, ContentView | PageView) and isinstance(view.content, Artifact)
-    )
+    return isinstance(view, Pointer) or (isinstance(view, ContentView) and isinstance(view.content, Artifact))
 
 
 def _described(draft: Draft, files: list[str]) -> dict[str, Any]:
@@ -140,13 +137,11 @@ def _described(draft: Draft, files: list[str]) -> dict[str, Any]:
 def _described_view(view: object, files: list[str]) -> dict[str, Any]:
     if isinstance(view, Pointer):
         return asdict(view)
-    assert isinstance(view, ContentView | PageView)  # noqa: S101 - as was asked before
+    assert isinstance(view, ContentView)  # noqa: S101 - as was asked before
     artifact = view.content
     assert isinstance(artifact, Artifact)  # noqa: S101 - as was asked before
     files.append(artifact.path)
     with artifact.opened() as content:
         status = os.fstat(content.descriptor)
     file = {"path": artifact.path, "size": artifact.size, "device": status.st_dev, "inode": status.st_ino}
-    if isinstance(view, PageView):
-        return {"file": file, "lines": view.lines}
     return {"file": file, "known": asdict(view.known), "hint": asdict(view.hint), "sha256": view.sha256}

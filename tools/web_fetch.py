@@ -12,9 +12,8 @@ import anyio.to_thread
 from pydantic import Field
 
 from ..artifacts import Artifact, Spool, Writer
-from ..budget.previews.preview import Hint
+from ..budget.previews.preview import Hint, Pointer
 from ..content.kinds import HEAD_BYTES, Kind, kind_of
-from ..content.page_view import PageView, Pointer
 from ..errors import BursarError
 from ..guard.net import Failure, Response
 from ..guard.net.cache import Entry
@@ -75,7 +74,7 @@ class WebFetchArgs(ExcerptArgs):
 class WebFetch(Tool[WebFetchArgs]):
     """Fetch web pages or files: main content as Markdown; PDF, feeds, JSON, CSV, text and images by kind.
 
-    A long page shows its outline with line numbers and its lead: ask for its sections by lines.
+    A long page shows its outline with line numbers and its start: ask for its sections by lines.
     """
 
     name: ClassVar[str] = "web_fetch"
@@ -260,8 +259,7 @@ class _Fetch:
             if failed:
                 facts = facts | {"note": failed}
         about = {name: value for name, value in page.facts.items() if name != "source" and value not in ("", None, 0)}
-        view = PageView(page, page.lines)
-        return Done(facts=facts | about | received, output=page, hint=Hint(name="page.md", kind="markdown"), view=view)
+        return Done(facts=facts | about | received, output=page, hint=Hint(name="page.md", kind="markdown"))
 
     def _earlier_text(self, raw: Artifact) -> Artifact | None:
         made = [a for a in self.call.session.artifacts() if a.facts.get("source") == raw.id and a.state == "whole"]

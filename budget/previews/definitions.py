@@ -74,9 +74,11 @@ _SECTIONED = {"keys": "[", "style": "/*"}
 _STATEMENTS = frozenset(b"if for while switch catch return else do with case throw new await".split())
 _PATTERNS: dict[str, BytesPattern] = {}
 _MARKED = compile_bytes(
-    r"^(?:#{1,6}[ \t]+\S[^\n]*| {0,3}(?:\x60\x60\x60|~~~)[^\n]*|\S[^\n]*\r?\n(?:={3,}|-{3,})[ \t\r]*$)", every_line=True
+    r"^(?:#{1,6}[ \t]+\S[^\n]*| {0,3}(?:\x60\x60\x60|~~~)[^\n]*"
+    r"|\*\*[^\n]{1,300}\*\*[ \t]*$|\S[^\n]*\r?\n(?:={3,}|-{3,})[ \t\r]*$)",
+    every_line=True,
 )
-"""A heading of Markdown, with signs before it or a rule below it, or a fence."""
+"""A heading of Markdown, with signs before it or a rule below it, or a fence, or a line in bold such as a signature."""
 
 _UNDERLINED = compile_bytes(
     r"^(?:[a-z0-9][a-z0-9+.-]+ \([^()\s]+\) [^\n]*; *urgency=[^\n]*"
@@ -89,7 +91,9 @@ _HEADING = compile_bytes(
     r"(?s)<(h[1-6]|title)\b[^>]{0,300}>(.{0,400}?)</(?:h[1-6]|title)\b|<dt\b[^>]{0,200}\bid=[\"']?([^\"'\s>]{1,200})",
     any_case=True,
 )
-_DT_LEVEL = 3
+_TERM_LEVEL = 3
+"""Of what a page defines: below its chapters."""
+
 _H1 = compile_bytes(r"<h1\b", any_case=True)
 _TAG = re.compile(rb"<[^<>]*>")
 _CHANGED = compile_bytes(r"^(?:diff --(?:git|cc|combined) |Index: |commit [0-9a-f]{7})[^\n]*", every_line=True)
@@ -181,6 +185,9 @@ def _marked(text: bytes) -> Iterator[_Found]:
             if shown := _title(words.rstrip().rstrip(b"#")):
                 level = len(raw) - len(words)
                 yield match.start(), level, f"{'#' * level} {shown}"
+        elif not fence and raw.startswith(b"**") and b"\n" not in raw:
+            if shown := _title(raw):
+                yield match.start(), _TERM_LEVEL, shown
         elif not fence and (shown := _ruled(text, match.start(), raw)):
             level = 1 if raw.endswith(b"=") else 2
             yield match.start(), level, f"{'#' * level} {shown}"
@@ -206,7 +213,7 @@ def _ruled(text: bytes, start: int, raw: bytes) -> str:
 
 
 def _title(words: bytes) -> str:
-    shown = plain(words[:_TITLE_READ_BYTES].decode("utf-8", "replace"))
+    shown = plain(words[:_TITLE_READ_BYTES].decode("utf-8", "replace")).rstrip(" ¶")
     return shown if any(map(str.isalnum, shown)) else ""
 
 
@@ -219,7 +226,7 @@ def _headings(text: bytes) -> Iterator[_Found]:
         words = " ".join(unescape(_TAG.sub(b" ", raw).decode("utf-8", "replace")).rstrip(" ¶#").split())
         if not words or (tag == "title" and has_h1):
             continue
-        level = 1 if tag == "title" else int(tag[1]) if tag else _DT_LEVEL
+        level = 1 if tag == "title" else int(tag[1]) if tag else _TERM_LEVEL
         yield match.start(), level, f"{'title:' if tag == 'title' else '#' * level} {words}" if tag else words
 
 

@@ -3,18 +3,21 @@
 from collections.abc import Sequence
 from typing import Any
 
+from .. import cut
+from ..clean import utf8
 from ..content import Content
 from ..cut import Allowance, longest
 from ..json_size import cost, less
-from . import definitions, ends
-from .base import Preview, Render, fitting, plural, share
+from . import definitions
+from .base import Preview, Render, decoded, encoded_size, fitting, plural, share
 from .definitions import Entry
 
 _WHOLE_BYTES = 4 << 20
 """What is larger is outlined by its beginning, and that is said."""
 
 _HEAD_LINES = 8
-_HEAD = Allowance(tokens=90, bytes=400)
+_HEAD_READ_BYTES = 4096
+_HEAD = Allowance(tokens=100, bytes=440)
 _OUTLINE_PERCENT = 78
 _FRAME = Allowance(tokens=24, bytes=80)
 
@@ -46,8 +49,9 @@ def plan(content: Content, family: str, lines: int | None, least: int = 1) -> Re
     is_all = len(text) == content.size
     if lines is None and is_all:
         lines = text.count(b"\n") + (not text.endswith(b"\n"))
+    start = decoded(b"".join(text[:_HEAD_READ_BYTES].splitlines(keepends=True)[:_HEAD_LINES]))
     if content.size > _MINIFIED_LINE_BYTES * (1 + text.count(b"\n")) and family not in {"markdown", "prose"}:
-        return _minified(content, lines)
+        return _minified(content, start, lines)
     entries = definitions.definitions(text, family)
     if len(entries) < least:
         return None
@@ -58,27 +62,26 @@ def plan(content: Content, family: str, lines: int | None, least: int = 1) -> Re
         shown = listed(entries, share(room, _OUTLINE_PERCENT))
         value: dict[str, Any] = {**note, "outline": shown} if shown else {}
         room = less(room, cost(shown))
-        room = Allowance(min(room.tokens, _HEAD.tokens), min(room.bytes, _HEAD.bytes))
-        head = ends.first_lines(content, room, _HEAD_LINES)
-        return Preview(value | ({"head": head.shown} if head.lines else {}), _left_out(content, head.lines, lines))
+        head = cut.head(start, Allowance(min(room.tokens, _HEAD.tokens), min(room.bytes, _HEAD.bytes)))
+        return Preview(value | ({"head": utf8(head)} if head else {}), _left_out(content, head, lines))
 
     return render
 
 
-def _left_out(content: Content, shown: int, lines: int | None) -> str:
+def _left_out(content: Content, head: str, lines: int | None) -> str:
     if lines is None:
-        return f"all of {content.size:,} bytes but {plural(shown, 'line')}"
-    return f"lines {shown + 1}-{lines} of {lines}" if shown < lines else "the rest of long lines"
+        return f"{content.size - encoded_size(head):,} of {content.size:,} bytes"
+    first = head.count("\n") + 1
+    return f"{'the rest of ' if head and not head.endswith(chr(10)) else ''}lines {first}-{lines} of {lines}"
 
 
-def _minified(content: Content, lines: int | None) -> Render:
+def _minified(content: Content, start: str, lines: int | None) -> Render:
     note = "minified" + (f": {plural(lines, 'line')}" if lines is not None else "")
 
     def render(allowance: Allowance) -> Preview:
         room = less(less(allowance, _FRAME), cost(note))
-        head = ends.ends(content, Allowance(min(room.tokens, 60), min(room.bytes, 240)), Allowance(0, 0))[0]
-        left_out = f"{content.size - len(head.encode()):,} of {content.size:,} bytes"
-        return Preview({"note": note, "head": head}, left_out)
+        head = cut.head(start, Allowance(min(room.tokens, 60), min(room.bytes, 240)))
+        return Preview({"note": note, "head": utf8(head)}, _left_out(content, head, None))
 
     return render
 

@@ -1,9 +1,8 @@
 """The preview: what a model sees of a content at first sight, chosen by the content's kind."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any, cast
+from typing import Any, Generic, TypeVar, cast
 
 from .. import cut, kinds
 from ..content import Content
@@ -28,6 +27,23 @@ _HEADINGS_LEAST = 3
 """Of a text that is no Markdown: a rule may stand below any line."""
 
 _UTF16_MAX_BYTES = 8 << 20
+
+
+_Value = TypeVar("_Value")
+
+
+class _once(Generic[_Value]):  # noqa: N801 - a decorator
+    """A property computed once; unlike with `functools.cached_property` of Python 3.11, nobody waits for another's."""
+
+    def __init__(self, compute: Callable[[Any], _Value]) -> None:
+        self._compute = compute
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: object, owner: type) -> _Value:
+        value = vars(instance)[self._name] = self._compute(instance)
+        return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,11 +114,11 @@ class ContentView:
         left_out = f"{found.left_out} not shown" if found.left_out else ""
         return replace(found, left_out=left_out, measures=self._measures)
 
-    @cached_property
+    @_once
     def _measures(self) -> dict[str, str]:
         return tokens_of(self.content) | ({"sha256": self.sha256[:12]} if self.sha256 else {})
 
-    @cached_property
+    @_once
     def _head(self) -> bytes:
         return self.content.read(0, min(self.content.size, kinds.HEAD_BYTES))
 
@@ -110,7 +126,7 @@ class ContentView:
     def _is_all_head(self) -> bool:
         return len(self._head) == self.content.size
 
-    @cached_property
+    @_once
     def _kind(self) -> kinds.Kind:
         if self._is_all_head:
             tail = self._head[-kinds.TAIL_BYTES :]
@@ -119,7 +135,7 @@ class ContentView:
             tail = self.content.read(max(0, size - kinds.TAIL_BYTES), min(size, kinds.TAIL_BYTES))
         return kinds.decide(self.content.size, self._head, tail, self.hint.name, self.hint.kind)
 
-    @cached_property
+    @_once
     def _render(self) -> Render:
         content, kind = self.content, self._kind
         if kind.name == "empty":
@@ -169,6 +185,22 @@ class ContentView:
         known = self.known
         notables = Notables() if kind.name in _WITHOUT_ERRORS else known.notables
         return lines.plan(self.content, kind.name, kind.detail, known.lines, notables, known.watched_bytes, note)
+
+
+@dataclass(frozen=True, slots=True)
+class Pointer:
+    """Shows of a content that is nothing to read only what to do with it."""
+
+    following: str
+
+    def whole(self, allowance: Allowance) -> str | None:
+        """Nothing of it is text."""
+        return None
+
+    def part(self, allowance: Allowance) -> Preview:
+        """Name the next step, if there is room for it."""
+        value = {"next": self.following}
+        return Preview(value if within(value, allowance) else {})
 
 
 def _remarked(plan: Render, remark: dict[str, str], whole: Preview | None = None) -> Render:

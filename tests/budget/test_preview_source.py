@@ -5,8 +5,10 @@ import pytest
 from bursar.budget import tokens
 from bursar.budget.cut import Allowance
 from bursar.budget.kinds import decide
-from bursar.budget.previews.definitions import definitions
-from held import parts, seen, serialised
+from bursar.budget.previews.definitions import definitions, plain
+from held import parts, seen, serialised, within
+from hypothesis import given
+from hypothesis import strategies as st
 
 
 def lines_of(source: str, name: str) -> list[tuple[int, str]]:
@@ -41,6 +43,8 @@ def lines_of(source: str, name: str) -> list[tuple[int, str]]:
          ["title: A & B", "os.open"]),
         ("a.md", "# One\ntext\n```\n# no\n```\n## [Two](a_(b)) ##\n\nThree\n---\n\ntwo\nlines\n---\n",
          ["# One", "## Two", "## Three"]),
+        ("a.md", "~~~\n# no\n~~~\n**f(*a*)[¶](x)**\n## A [link](http://a.b/(c)), [![two](p.png)](http://a) #\n",
+         ["f(a)", "## A link, two"]),
         ("a.js", "app.use = function use(fn) {\n};\nC.prototype.run = async function () {\n};\nexports.f = (a) => 1;\n",
          ["app.use(fn)", "C.prototype.run = async function ()", "exports.f = (a) => 1;"]),
         ("a.css", "/* LINKS */\na {\n}\n", ["/* LINKS */", "a"]),
@@ -120,6 +124,35 @@ def test_headings_of_a_long_document_are_listed_with_their_lines() -> None:
     value = parts(text, "guide.md")
     assert value["outline"][0].startswith("1 # Guide")
     assert any(line.startswith("7 ## Part 2") for line in value["outline"]) or value["outline"][-1].endswith("more")
+
+
+def test_the_only_title_of_a_document_is_not_the_whole_outline() -> None:
+    text = "# Guide\n\n" + "".join(f"## Part {i}\n\n### Detail\n\n{'Some words. ' * 90}\n\n" for i in range(1, 20))
+    outline = parts(text, "guide.md")["outline"]
+    assert outline[:2] == ["1 # Guide", "3 ## Part 1: Detail 5"]
+    assert len(outline) == 20
+
+
+def test_marks_and_addresses_are_taken_out_of_headings() -> None:
+    assert plain("[The **`x`** API](https://e.org/a_(b)) ![logo](l.png) \\*") == "The x API logo *"
+
+
+def test_within_a_long_line_the_rest_of_it_is_what_is_left_out() -> None:
+    page = "# Title\n\nFirst.\n\n" + "é and more words " * 900 + "\n\n## Last\n"
+    found = seen(page, "page.md", Allowance(600, 3000))
+    assert isinstance(found.value, dict)
+    assert page.startswith(found.value["head"])
+    assert found.left_out == "the rest of lines 5-7 of 7 not shown"
+
+
+_LINES = ["# a", "## b c", "", "word " * 30, "漢字" * 40, "```", "- x", "#", "\\", "**b**", "c\n==="]
+
+
+@given(st.lists(st.sampled_from(_LINES), max_size=60), st.integers(0, 700), st.integers(0, 3000))
+def test_an_outline_is_never_larger_than_allowed(lines: list[str], most_tokens: int, most_bytes: int) -> None:
+    allowance = Allowance(most_tokens, most_bytes)
+    found = seen("\n".join(lines) * 9, "page.md", allowance)
+    assert found.value in ({}, "") or within(found.value, allowance)
 
 
 def test_the_files_of_a_patch_are_listed() -> None:

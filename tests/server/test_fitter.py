@@ -9,9 +9,8 @@ import pytest
 from bursar.artifacts import Limits, Store
 from bursar.budget.ceilings import Ceiling
 from bursar.budget.cut import Allowance
-from bursar.budget.previews.preview import Hint
+from bursar.budget.previews.preview import CaptureFacts, ContentView, Hint, Pointer
 from bursar.budget.reply import Draft
-from bursar.content.page_view import PageView, Pointer
 from bursar.errors import BursarError
 from bursar.guard.fair import shared_by
 from bursar.guard.workers import Workers
@@ -53,7 +52,7 @@ def draft(artifact, view):
 
 
 def drafted(artifact, name):
-    return draft(artifact, PageView(artifact, artifact.lines) if name == "x.md" else view_of(artifact, Hint(name)))
+    return draft(artifact, view_of(artifact, Hint(name)))
 
 
 @pytest.mark.parametrize("redacts", [False, True])
@@ -134,7 +133,7 @@ async def test_contents_that_are_slow_to_read_hold_up_their_own_sharer_until_the
             return b"x" * length
 
     fitter = Fitter(workers, redacts=False)
-    slow = Draft({"n": 1}, "ses_x/a1", {"bytes": 5000}, PageView(Slow()))
+    slow = Draft({"n": 1}, "ses_x/a1", {"bytes": 5000}, ContentView(Slow(), CaptureFacts(), Hint()))
     with shared_by("ann"):
         for _ in range(3):
             assert "no preview" in (await fitter.fit(slow, Ceiling(), 0.1)).text

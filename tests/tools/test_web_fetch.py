@@ -15,6 +15,7 @@ from bursar.artifacts import Artifact, Limits, Store
 from bursar.budget.cut import Allowance
 from bursar.errors import BursarError
 from bursar.guard.net import Limits as FetchLimits
+from bursar.server.render import view_of
 from bursar.tools.base import Done, Reading
 from bursar.tools.download_image import DownloadImage, DownloadImageArgs
 from bursar.tools.web_fetch import WebFetch, WebFetchArgs
@@ -149,9 +150,9 @@ async def test_an_article_is_two_artifacts_and_its_facts(fetch) -> None:
 
 async def test_a_page_that_does_not_fit_shows_outline_and_lead(fetch) -> None:
     done = await fetch("/article")
-    shown = done.view.part(Allowance(300, 1000))
+    shown = view_of(done.output, done.hint).part(Allowance(300, 1000))
     assert any("How it works" in entry for entry in shown.value["outline"])
-    assert shown.suggest["lines"].endswith("-")
+    assert shown.value["head"].startswith("For the first time")
 
 
 async def test_redirects_lead_to_the_final_address(fetch) -> None:
