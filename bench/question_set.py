@@ -35,7 +35,7 @@ class Question:
         natural: commands that bound nothing; None: the careful ones.
 
     Where there is nothing to do, it was in sight before. In a call, `{artifact of X}` is what the reply to the look at
-    X named, and `{at X}+50` the lines from where the last reply shows the pattern X.
+    X named.
     """
 
     thing: str
@@ -91,8 +91,8 @@ def run(command: str) -> Step:
     return "terminal", {"command": command}
 
 
-def fetch(path: str) -> Step:
-    return "web_fetch", {"url": f"{{base}}/{path}"}
+def fetch(path: str, **asked: Any) -> Step:
+    return "web_fetch", {"url": f"{{base}}/{path}", **asked}
 
 
 def ask(seen: str, **asked: Any) -> Step:
@@ -463,7 +463,7 @@ QUESTIONS: list[Question] = [
         "builds",
         "output/build-greenlet.log: what is the first error of the compiler, and where?",
         lambda t: [t.lines(C_BUILD, r"greenlet\.c:\d+:\d+: error")[0].strip()],
-        [look(C_BUILD), ask(C_BUILD, grep=r"\.c:\d+:\d+: error", lines="1-120")],
+        [look(C_BUILD, grep=r"\.c:\d+:\d+: error", lines="1-120")],
         [f"grep -n 'error:' {C_BUILD} | head -5 | cut -c1-200"],
         [f"cat {C_BUILD}"],
     ),
@@ -494,7 +494,7 @@ QUESTIONS: list[Question] = [
         "builds",
         "Which C file was being compiled then?",
         lambda t: ["Modules/LDAPObject.c"],
-        [ask(LDAP, grep="fatal error")],
+        [ask(LDAP, grep="fatal error", context="3-0")],
         [],
         [],
     ),
@@ -506,7 +506,7 @@ QUESTIONS: list[Question] = [
             if "nodedir" in t.text(NPM)
             else [cut(t.text(NPM), r"(added \d+ packages)")]
         ),
-        [look(NPM), ask(NPM, grep="^added|warn")],
+        [look(NPM, grep="^added|warn")],
         [f"tail -n 5 {NPM}; grep -E '^added|warn' {NPM} | head"],
         [f"cat {NPM}"],
     ),
@@ -521,7 +521,7 @@ QUESTIONS: list[Question] = [
         "npm",
         "Which version of ajv is locked in project/package-lock.json?",
         lambda t: [t.json(LOCK)["packages"]["node_modules/ajv"]["version"]],
-        [look(LOCK), ask(LOCK, grep='"node_modules/ajv"')],
+        [look(LOCK, grep='"node_modules/ajv"', context="0-1")],
         [f"grep -A1 '\"node_modules/ajv\"' {LOCK}"],
         [f"cat {LOCK}", f"grep -A15 'node_modules/ajv' {LOCK}"],
     ),
@@ -611,7 +611,7 @@ QUESTIONS: list[Question] = [
         "logs",
         "logs/sshd: how many failed passwords are logged?",
         lambda t: [len(t.lines(SSHD, "Failed password"))],
-        [look(SSHD), ask(SSHD, grep="Failed password")],
+        [look(SSHD, grep="Failed password")],
         [f"head -12 {SSHD}; grep -c 'Failed password' {SSHD}"],
         [f"cat {SSHD}", f"grep -c 'Failed password' {SSHD}"],
     ),
@@ -627,7 +627,7 @@ QUESTIONS: list[Question] = [
         "logs",
         "What was the reason of the fatal negotiation with 192.0.2.2?",
         lambda t: [cut(t.text(SSHD), r"negotiate with 192\.0\.2\.2 port \d+: ([\w ]+)")],
-        [],
+        [ask(SSHD, grep=r"fatal.*192\.0\.2\.2")],
         [f"grep -m2 'fatal.*192.0.2.2' {SSHD}"],
         [f"grep 192.0.2.2 {SSHD}"],
     ),
@@ -675,7 +675,7 @@ QUESTIONS: list[Question] = [
         "changes",
         "What was fixed in CVE-2026-3276 (changes/python3.11-doc.changelog.Debian)?",
         lambda t: ["canonical ordering in unicodedata.normalize"],
-        [look(SECURITY)],
+        [look(SECURITY, grep="CVE-2026-3276", context="0-2")],
         [f"grep -A2 CVE-2026-3276 {SECURITY}"],
         [f"cat {SECURITY}"],
     ),
@@ -690,7 +690,7 @@ QUESTIONS: list[Question] = [
         "changes",
         "Which security changes came with pypdf 7.0.0 (pypdf-7.1.0/CHANGELOG.md)?",
         lambda t: re.findall(r"#\d+", cut(t.text(PYPDF), r"## Version 7\.0\.0,[\s\S]*?\(SEC\)([\s\S]*?)###")),
-        [look(PYPDF)],
+        [look(PYPDF, grep="Version 7.0.0", context="0-12")],
         [f"grep -n -A12 'Version 7.0.0' {PYPDF} | head -20"],
         [f"cat {PYPDF}"],
     ),
@@ -707,7 +707,7 @@ QUESTIONS: list[Question] = [
         "web",
         "{base}/html/library/shutil.html: what is the signature of shutil.rmtree?",
         lambda t: [re.compile(r"rmtree\(\W*path\W+ignore_errors\W+False\W+onerror\W+None\W+dir_fd\W+None")],
-        [fetch(SHUTIL), ask(SHUTIL, grep=r"rmtree\(\*?path")],
+        [fetch(SHUTIL, grep=r"rmtree\(\*?path")],
         [plain(SHUTIL, r"rmtree(path", 0)],
         [f"curl -s {{base}}/{SHUTIL}", f"curl -s {{base}}/{SHUTIL} | sed 's/<[^>]*>//g' | grep -A10 'rmtree('"],
     ),
@@ -723,7 +723,7 @@ QUESTIONS: list[Question] = [
         "web",
         "Which exception does str.index raise when nothing is found ({base}/html/library/stdtypes.html)?",
         lambda t: [cut(t.described(STDTYPES, "str.index"), r"(raise ValueError)")],
-        [fetch(STDTYPES), ask(STDTYPES, grep=r"str\.index"), ask(STDTYPES, grep=r" index\(")],
+        [fetch(STDTYPES, grep=r"str\. ?index\(", context="0-3")],
         [plain(STDTYPES, r"str\.index(", 5)],
         [f"curl -s {{base}}/{STDTYPES}", f"curl -s {{base}}/{STDTYPES} | sed 's/<[^>]*>//g' | grep -A12 'str.index'"],
     ),
@@ -731,7 +731,7 @@ QUESTIONS: list[Question] = [
         "web",
         "Since which version is there str.removeprefix?",
         lambda t: [cut(t.described(STDTYPES, "str.removeprefix"), r"(New in version [\d.]+)")],
-        [ask(STDTYPES, grep="removeprefix"), ask(STDTYPES, lines=r"{at removeprefix\((\*|<em>)prefix}+14")],
+        [ask(STDTYPES, grep=r"^\W*str\. ?removeprefix", context="0-14")],
         [plain(STDTYPES, r"^str\.removeprefix(", 14)],
         [f"curl -s {{base}}/{STDTYPES} | sed 's/<[^>]*>//g' | grep -A20 removeprefix"],
     ),
@@ -743,7 +743,7 @@ QUESTIONS: list[Question] = [
             for h in t.page(STDTYPES).xpath("//h2")
             if re.search("set,|dict", h.text_content())
         ],
-        [],
+        [ask(STDTYPES, grep="^## .*(Set|dict)")],
         [f"curl -s {{base}}/{STDTYPES} | grep -o '<h2>.*' | sed 's/<[^>]*>//g' | grep -E 'Set|dict'"],
         [f"curl -s {{base}}/{STDTYPES} | grep '<h[1-6]>'"],
     ),
@@ -751,7 +751,7 @@ QUESTIONS: list[Question] = [
         "web",
         "What is the default of bufsize in subprocess.Popen ({base}/html/library/subprocess.html)?",
         lambda t: [re.compile(r"bufsize\W{1,8}-\\{0,2}1")],
-        [fetch(SUBPROCESS), ask(SUBPROCESS, grep=r"class.*Popen\(")],
+        [fetch(SUBPROCESS, grep=r"class.*Popen\(")],
         [plain(SUBPROCESS, r"subprocess\.Popen(", 0)],
         [f"curl -s {{base}}/{SUBPROCESS}", f"curl -s {{base}}/{SUBPROCESS} | sed 's/<[^>]*>//g' | grep bufsize"],
     ),
@@ -759,8 +759,7 @@ QUESTIONS: list[Question] = [
         "web",
         "What is subprocess.check_output equivalent to?",
         lambda t: [re.compile(r"run\(\.\.\., check=True, stdout=PIPE\)\.stdout")],
-        # The readable text has lost most of the page's headings and definitions: the terminal has to help.
-        [ask(SUBPROCESS, grep=r"check_output\("), run(plain(SUBPROCESS, r"subprocess\.check_output(", 8))],
+        [ask(SUBPROCESS, grep="(?i)equivalent to", context="0-4")],
         [plain(SUBPROCESS, r"subprocess\.check_output(", 8)],
         [f"curl -s {{base}}/{SUBPROCESS} | sed 's/<[^>]*>//g' | grep -A20 'check_output('"],
     ),
@@ -768,8 +767,7 @@ QUESTIONS: list[Question] = [
         "web",
         "{base}/html/library/json.html: what does json.tool's option --indent do, and which exclude it?",
         lambda t: ["--tab", "--no-indent", "--compact"],
-        # The readable text has lost the names of the options: the terminal has to help.
-        [fetch(JSON_DOC), ask(JSON_DOC, lines="428-455"), run(plain(JSON_DOC, "--indent", 5))],
+        [fetch(JSON_DOC, grep="--indent", context="0-5")],
         [plain(JSON_DOC, "--indent", 5)],
         [f"curl -s {{base}}/{JSON_DOC}", f"curl -s {{base}}/{JSON_DOC} | sed 's/<[^>]*>//g' | tail -120"],
     ),
@@ -786,7 +784,7 @@ QUESTIONS: list[Question] = [
         "django",
         "Which parameters does QuerySet.bulk_create take?",
         lambda t: ["batch_size", "ignore_conflicts", "update_conflicts", "update_fields", "unique_fields"],
-        [look(QUERY), ask(QUERY, grep=r"def bulk_create\(", context="0-9")],
+        [look(QUERY, grep=r"def bulk_create\(", context="0-9")],
         [f"grep -n -m1 -A12 'def bulk_create(' {QUERY}"],
         [f"cat {QUERY}", f"grep -A60 'def bulk_create(' {QUERY}"],
     ),
@@ -802,10 +800,7 @@ QUESTIONS: list[Question] = [
         "django",
         "Show the body of QuerySet.in_bulk: which error for a field that is not unique?",
         lambda t: ["in_bulk()'s field_name must be a unique field"],
-        [
-            ask(QUERY, grep=r"def in_bulk\("),
-            look(QUERY, lines=r"{at def in_bulk\(}+50"),
-        ],
+        [ask(QUERY, grep=r"def in_bulk\(", context="0-50")],
         [f"grep -n -A50 'def in_bulk(' {QUERY} | head -60"],
         [f"grep -A60 'def in_bulk(' {QUERY}"],
     ),
@@ -842,7 +837,7 @@ QUESTIONS: list[Question] = [
         "django",
         "What is the default of DATA_UPLOAD_MAX_MEMORY_SIZE (django-5.2.8/docs/ref/settings.txt)?",
         lambda t: [cut(t.text(SETTINGS), r"``DATA_UPLOAD_MAX_MEMORY_SIZE``\n-+\n\nDefault: ``(\d+)``")],
-        [look(SETTINGS), ask(SETTINGS, grep="^``DATA_UPLOAD_MAX_MEMORY_SIZE", context="0-4")],
+        [look(SETTINGS, grep="^``DATA_UPLOAD_MAX_MEMORY_SIZE", context="0-4")],
         [f"grep -n -A5 'DATA_UPLOAD_MAX_MEMORY_SIZE' {SETTINGS} | head -25"],
         [f"cat {SETTINGS}", f"grep -A10 'DATA_UPLOAD_MAX_MEMORY_SIZE' {SETTINGS}"],
     ),
@@ -889,7 +884,7 @@ QUESTIONS: list[Question] = [
                 if "lenvatinib" in page.lower()
             )
         ],
-        [fetch(ONCOLOGY), ask(ONCOLOGY, grep="(?i)^## Page|lenvatinib")],
+        [fetch(ONCOLOGY, grep="(?i)^## Page|lenvatinib")],
         [f"curl -s {{base}}/{ONCOLOGY} -o $TMPDIR/o.pdf; {PAGE_OF_LENVATINIB}"],
         [
             f"curl -s {{base}}/{ONCOLOGY} -o $TMPDIR/o.pdf; pdftotext $TMPDIR/o.pdf -",

@@ -175,7 +175,6 @@ class Server:
         schema = json.dumps(listed, ensure_ascii=False, separators=(",", ":"))
         self.schema = tokens.count(schema) + tokens.count(answer.get("instructions", ""))
         self.artifacts: dict[str, str] = {}
-        self.last = ""
 
     def documented(self, question: Question) -> Iterator[tuple[str, dict[str, Any], str]]:
         steps = question.bursar
@@ -188,7 +187,6 @@ class Server:
         tool, given = step
         arguments = {name: self.filled(value) for name, value in given.items()}
         reply, is_error, _ = self.client.call(tool, **arguments)
-        self.last = reply
         if not is_error and tool in ("read_file", "web_fetch"):
             self.artifacts[given.get("path") or given["url"].removeprefix("{base}/")] = reference(reply)
         return tool, arguments, reply
@@ -196,10 +194,6 @@ class Server:
     def filled(self, value: Any) -> Any:
         if not isinstance(value, str):
             return value
-        if at := re.fullmatch(r"\{at (.*)\}\+(\d+)", value):
-            found = re.search(rf"(\d+):[^\n]*{at[1]}", json.loads(self.last)["preview"])
-            assert found, (value, self.last)
-            return f"{found[1]}-{int(found[1]) + int(at[2])}"
         value = re.sub(r"\{artifact of (.*?)\}", lambda found: self.artifacts[found[1]], value)
         return value.replace("{base}", self.base_url)
 
