@@ -75,10 +75,11 @@ _STATEMENTS = frozenset(b"if for while switch catch return else do with case thr
 _PATTERNS: dict[str, BytesPattern] = {}
 _MARKED = compile_bytes(
     r"^(?:#{1,6}[ \t]+\S[^\n]*| {0,3}(?:\x60\x60\x60|~~~)[^\n]*"
-    r"|\*\*[^\n]{1,300}\*\*[ \t]*$|\S[^\n]*\r?\n(?:={3,}|-{3,})[ \t\r]*$)",
+    r"|(?:\*\*[^\n]+\*\*|\x60[^\x60\n]+\x60)[ \t]*$|\S[^\n]*\r?\n(?:={3,}|-{3,})[ \t\r]*$)",
     every_line=True,
 )
-"""A heading of Markdown, with signs before it or a rule below it, or a fence, or a line in bold such as a signature."""
+"""A heading of Markdown, with signs before it or a rule below it, or a fence, or a line that is all bold or code: such
+are signatures."""
 
 _UNDERLINED = compile_bytes(
     r"^(?:[a-z0-9][a-z0-9+.-]+ \([^()\s]+\) [^\n]*; *urgency=[^\n]*"
@@ -185,7 +186,7 @@ def _marked(text: bytes) -> Iterator[_Found]:
             if shown := _title(words.rstrip().rstrip(b"#")):
                 level = len(raw) - len(words)
                 yield match.start(), level, f"{'#' * level} {shown}"
-        elif not fence and raw.startswith(b"**") and b"\n" not in raw:
+        elif not fence and raw[-1:] in (b"*", b"`"):
             if shown := _title(raw):
                 yield match.start(), _TERM_LEVEL, shown
         elif not fence and (shown := _ruled(text, match.start(), raw)):
