@@ -35,10 +35,10 @@ while True:
 """
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_after_a_kill_each_artifact_is_whole_or_absent_or_a_marked_prefix(tmp_path, seed):
+def test_after_a_kill_each_artifact_is_whole_or_absent_or_a_marked_prefix(tmp_path):
+    """A few kills; long/store_stress.py has thousands."""
     session = Store(tmp_path / "data", Limits()).create("me")
-    chance = random.Random(seed)
+    chance = random.Random(1)
     done = set()
     for _ in range(6):
         command = [sys.executable, "-c", WRITER, str(tmp_path / "data"), session.handle]

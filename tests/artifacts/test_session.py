@@ -228,6 +228,17 @@ def test_equal_contents_are_looked_for_among_the_latest_of_earlier_processes(sto
     assert len(again.artifacts()) == 12
 
 
+def test_what_is_kept_in_memory_of_artifacts_is_bounded_and_all_are_found(session, stored, monkeypatch):
+    monkeypatch.setattr("bursar.artifacts.catalog._KEPT", 3)
+    made = [stored(b"content %d" % number) for number in range(12)]
+    assert [artifact.id for artifact in session.artifacts()] == [artifact.id for artifact in made]
+    assert session.open("a1").read(0, 9) == b"content 0"
+    for kept in (session.catalog._settled, session.catalog._by_content):
+        assert len(kept) <= 3
+    assert session.same_as(made[-1].sha256, made[-1].size).id == "a12"
+    assert session.same_as(made[1].sha256, made[1].size) is None
+
+
 def _delete(session):
     shutil.rmtree(session.directory)
 

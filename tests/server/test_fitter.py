@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 import threading
 
 import anyio
@@ -64,6 +65,13 @@ async def test_a_worker_fits_a_reply_as_the_server_would(workers, keep, content,
     assert workers._processes._forker is not None
     assert "no preview" not in text
     assert text == fitter.at_once(one, Ceiling()).text
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc")
+async def test_what_contents_are_taken_apart_with_is_loaded_ahead_of_the_first(workers):
+    await Fitter(workers, redacts=False).warm()
+    loaded = await anyio.Path(f"/proc/{workers._processes._forker._process.pid}/maps").read_text()
+    assert "/re2/" in loaded
 
 
 async def test_parts_of_a_reply_are_fitted_together(workers, keep):

@@ -10,7 +10,6 @@ from bursar.budget import tokens
 from mcp.shared.exceptions import MCPError
 from mcp_types import ResourceTemplateReference
 from transports import KINDS, connected, told
-from wire import Client, module
 from wire import server as running
 
 LINES = "".join(f"line {number} of a long output\n" for number in range(1, 5001))
@@ -246,17 +245,18 @@ def test_resources_completion_and_prompts_work_over_every_transport_and_in_every
     anyio.run(main)
 
 
-def test_one_process_reads_by_reference_and_address_what_another_has_stored(options, folder):
-    (folder / "note.txt").write_text("from another process\n")
+def test_each_call_is_in_one_session_by_its_references_whichever_process_it_goes_to(options, folder):
+    """As from LangChain, CrewAI, llama-index and mcporter, which start one for every call."""
+    (folder / "note.txt").write_text(LINES)
     with running(*options) as first:
-        reply = json.loads(first.call("read_file", path="note.txt")[0])
-    address = f"artifact://{reply['artifact']}"
-    for given in (reply["artifact"], address):
-        with running(*options) as second:
-            assert json.loads(second.call("read_artifact", artifact=given)[0])["preview"] == "from another process\n"
-    with running(*options) as third:
-        (content,) = third.request("resources/read", {"uri": address})["result"]["contents"]
-        assert content["text"] == "from another process\n"
+        reference = json.loads(first.call("read_file", path="note.txt")[0])["artifact"]
+    address = f"artifact://{reference}"
+    for given, number in ((reference, 17), (address, 4000)):
+        with running(*options) as other:
+            reply = json.loads(other.call("read_artifact", artifact=given, lines=f"{number}-{number}")[0])
+            assert reply["preview"] == f"line {number} of a long output\n"
+            (content,) = other.request("resources/read", {"uri": f"{address}?lines=5-5"})["result"]["contents"]
+            assert content["text"] == "line 5 of a long output\n"
 
 
 def test_a_path_opens_what_another_process_has_stored_only_for_who_goes_on_with_its_session(options, folder):
@@ -272,16 +272,3 @@ def test_a_path_opens_what_another_process_has_stored_only_for_who_goes_on_with_
     with running(*options, "--session", session) as heir:
         for tool, name in (("read_artifact", "artifact"), ("read_file", "path")):
             assert json.loads(heir.call(tool, **{name: reply["path"]})[0])["preview"] == "from another process\n"
-
-
-def test_a_new_process_for_every_call_works_in_one_session_by_its_references(options, folder):
-    """As LangChain, CrewAI, llama-index and mcporter do."""
-    (folder / "note.txt").write_text(LINES)
-    client = Client(module(*options))
-    client.handshake()
-    artifact = json.loads(client.call("read_file", path="note.txt")[0])["artifact"]
-    client.close()
-    for number in (17, 4000):
-        with running(*options) as other:
-            reply = json.loads(other.call("read_artifact", artifact=artifact, lines=f"{number}-{number}")[0])
-            assert reply["preview"] == f"line {number} of a long output\n"

@@ -1,7 +1,11 @@
+import gzip
 import re
 import subprocess
 import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import SimpleNamespace
+from typing import ClassVar
 
 import pytest
 from bursar.errors import BursarError
@@ -9,6 +13,7 @@ from bursar.server.config import Settings
 from bursar.server.http.admission import Admission, Shares
 from bursar.server.http.app import watch_all
 from bursar.server.telemetry import Telemetry
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 from over_http import served
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -87,6 +92,40 @@ class TestMetrics:
         now = metrics(counted)
         assert now["bursar_limit_hits_total", ("limit", "body_bytes")] == 1
         assert now["bursar_http_responses_total", ("status", "413")] == 1
+
+
+class Collector(BaseHTTPRequestHandler):
+    """Takes what is sent to it, as OpenTelemetry's collector does."""
+
+    taken: ClassVar[list[tuple[str, bytes]]] = []
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["content-length"]))
+        self.taken.append((self.path, gzip.decompress(body) if self.headers["content-encoding"] == "gzip" else body))
+        self.send_response(200)
+        self.end_headers()
+
+    def log_message(self, *_):
+        """Say nothing."""
+
+
+def test_metrics_and_spans_arrive_at_a_collector_over_otlp(root, tmp_path, monkeypatch):
+    with ThreadingHTTPServer(("127.0.0.1", 0), Collector) as collector:
+        threading.Thread(target=collector.serve_forever).start()
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://127.0.0.1:{collector.server_port}")
+        monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+        with served("--no-auth", "--telemetry", "otlp", root=root, data=tmp_path) as running:
+            running.user().done("read_file", path="note.txt")
+            running.end()
+        collector.shutdown()
+    sent = {path: body for path, body in Collector.taken if b"read_file" in body}
+    (resource,) = ExportMetricsServiceRequest.FromString(sent["/v1/metrics"]).resource_metrics
+    metrics = {metric.name: metric for scope in resource.scope_metrics for metric in scope.metrics}
+    (calls,) = metrics["bursar.calls"].sum.data_points
+    assert {label.key: label.value.string_value for label in calls.attributes} == {"tool": "read_file", "outcome": "ok"}
+    assert calls.as_int == 1
+    assert {"bursar.call.seconds", "bursar.reply.bytes", "bursar.info"} <= metrics.keys()
+    assert b"tools/call read_file" in sent["/v1/traces"]
 
 
 def test_standard_input_and_output_never_load_what_only_metrics_need():
