@@ -17,6 +17,7 @@ from .choice import choose, fill, prune, whole_tables
 from .documentation import is_full_of_listings, is_generated, main_element
 from .features import VOTERS
 from .formulas import formulas_to_tex
+from .hidden import remove_hidden
 from .judge import judge
 from .markdown import clean_lines, to_markdown
 from .metadata import Metadata, metadata
@@ -102,7 +103,7 @@ def extract(html: bytes | str, url: str = "", charset: str = "", *, whole: bool 
         html: as received, or decoded already.
         url: where it came from; links are made absolute with it.
         charset: from the HTTP header, if it named one.
-        whole: do not look for the main content.
+        whole: do not look for the main content, unless the page says where it is.
     """
     if isinstance(html, str):
         text, encoding, broken = html.encode("utf-8", "replace").decode("utf-8"), "", 0
@@ -111,12 +112,13 @@ def extract(html: bytes | str, url: str = "", charset: str = "", *, whole: bool 
         text, encoding, broken = decoded.text, decoded.encoding, decoded.broken
     document = parse_page(text.replace("\0", ""))
     base = document.base_url(url) or url
-    if whole or not _within_limits(document, 8 * MAX_ELEMENTS):
-        about, markdown, found = Metadata(title=_plain_title(document)), *_whole_page(document, base)
-    else:
-        about = metadata(document)
+    within_limits = _within_limits(document, 8 * MAX_ELEMENTS)
+    about = metadata(document) if within_limits and not whole else Metadata(title=_plain_title(document))
+    if within_limits:
         with _no_collection():
-            markdown, found = _main_content(document, url, base, about)
+            markdown, found = _main_content(document, url, base, about, whole=whole)
+    else:
+        markdown, found = _whole_page(document, base)
     return Page(
         markdown=markdown + "\n" if markdown else "",
         words=len(WORD.findall(markdown)),
@@ -142,15 +144,15 @@ def _no_collection() -> Generator[None]:
             gc.enable()
 
 
-def _main_content(document: Document, url: str, base: str, about: Metadata) -> tuple[str, str]:
+def _main_content(document: Document, url: str, base: str, about: Metadata, *, whole: bool) -> tuple[str, str]:
     declared, generated = traits(document, url), is_generated(document)
     prepare(document)
-    if generated and (main := main_element(document)) is not None:
-        formulas_to_tex(document)
-        return to_markdown(main, base, url), "main content"
-    if not _within_limits(document, MAX_ELEMENTS) or len(document.html) > MAX_CHARACTERS:
-        return _whole_page(document, base)
     formulas_to_tex(document)
+    remove_hidden(document)
+    if generated and (main := main_element(document)) is not None:
+        return to_markdown(main, base, url), "main content"
+    if whole or not _within_limits(document, MAX_ELEMENTS) or len(document.html) > MAX_CHARACTERS:
+        return _whole_page(document, base)
     segments = segment(document)
     texts = candidate_texts(document)
     candidates = [Candidate.of(texts.get(voter, "")) for voter in VOTERS]

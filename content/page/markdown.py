@@ -15,7 +15,11 @@ _FENCE = re.compile(r"^[\s>]*(?:[-*+]\s+|\d+[.)]\s+)*(`{3,}|~{3,})")
 _LONE_SPACE = "&#160;"
 _NO_ITEM = re.compile(r"^([\s>]*\d{1,9})\\\.(?=\S)")
 _BLANK = re.compile(r"^[>\s]*$")
-_UNWANTED = dict.fromkeys([*range(9), 11, 12, *range(14, 32), 127, 0xFEFF, 0x200B, 0x00AD])
+_UNWANTED = dict.fromkeys([
+    *range(9), 11, 12, *range(14, 32), 127, 0xFEFF, 0x200B, 0x00AD,
+    *range(0x202A, 0x202F), *range(0x2066, 0x2070), *range(0xE0000, 0xE0080),
+])  # fmt: skip
+"""Controls, what has no width, what reorders a line (bidi controls), and letters that no one sees (tags)."""
 
 
 def _emphasis(mark: str) -> Callable[[Element, str], str]:
