@@ -144,7 +144,12 @@ class Stage:
 
     def harmed(self):
         """Return what has become of the victim's files and processes, the server's, and of what is outside."""
-        now = self._state()
+        try:
+            now = self._state()
+        except PermissionError:
+            # Under Landlock alone a command may change rights; they are mended when the session is used again.
+            self.ann.call("read_artifact", artifact=self.reference)
+            now = self._state()
         harm = [
             f"{what}: {self.before[what]!r} is now {value!r}"
             for what, value in now.items()

@@ -156,7 +156,7 @@ OF_A_GROUP = {
     ),
     "copies and archives": (
         "mkdir -m 2775 team && mkdir team/sub && echo a > team/sub/a && cp -r team/sub team/copy && cp -a team same "
-        "&& tar cf t.tar team && rm -r team && tar xf t.tar && chmod g+w team/sub "
+        "&& tar cf t.tar team && rm -r team && tar xpf t.tar && chmod g+w team/sub "
         "&& stat -c %A team/sub same/copy same/sub",
         "drwxrwsr-x\ndrwxr-sr-x\ndrwxr-sr-x\n",
     ),

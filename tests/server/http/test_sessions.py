@@ -317,7 +317,7 @@ def holds(place, marker):
 @pytest.mark.parametrize(
     ("tool", "arguments"),
     [
-        ("read_file", {"file": "note.txt"}),
+        ("read_file", {"name": "note.txt"}),
         ("read_file", {"path": "absent.txt"}),
         ("read_artifact", {"artifact": "a1"}),
         ("web_fetch", {"url": "http://127.0.0.1:1/"}),
