@@ -80,7 +80,6 @@ class Layout:
         units: lines with matches, or matches where lines are too long to be shown.
         has_excerpts: some are.
         context: how many lines are shown about matches, where not all that were asked for; else empty.
-        behind: how to go on behind the last match; None if nothing is there.
     """
 
     def __init__(self, content: Opened, query: Query, stretch: Stretch) -> None:
@@ -93,7 +92,6 @@ class Layout:
         self._byte_shown = 0
         self._context_bytes = _CONTEXT_BYTES
         self._excerpt_characters = _EXCERPT_CHARACTERS
-        self.behind: Resume | None = None
         self.units = 0
         self.has_excerpts = False
         self.context = ""
@@ -130,8 +128,8 @@ class Layout:
             pieces += rows
             size += sum(len(row.text) for row in rows)
             shown += 1
-        if matches:
-            self.behind = self._resume_behind(*matches[-1])
+        if after is None and not hits.is_all:
+            after = self._resume_behind(*matches[-1])
         return Page(pieces, after), shown
 
     def _line(self, number: int, offset: int) -> _Line | None:

@@ -178,26 +178,32 @@ class _Search:
         hits = search.hits(LINES_MAX, HITS_MAX)
         layout = Layout(content, query, stretch)
         page, shown = layout.page(hits, PAGE_BYTES)
-        total = layout.units if hits.is_all else None
-        text = "".join(piece.text for piece in page.pieces)
+        has_excerpts = layout.has_excerpts
+        found = Found(page, layout.units if hits.is_all else None, shown, layout.context)
+        if query.counts_only:
+            found = replace(found, page=Page(()), context="")
+        self._keep(found, query)
+        text = "".join(piece.text for piece in found.page.pieces)
         is_flood = self._is_flood(query, layout.units, text)
         if is_flood:
             layout = Layout(content, query, stretch)
             page, shown = layout.page(hits, tokens.first_bytes(text, FIRST_TOKENS))
-        page = Page(page.pieces, page.after or (None if hits.is_all else layout.behind))
-        found = Found(page, total, shown, layout.context)
-        if query.counts_only:
-            found = replace(found, page=Page(()), context="")
+            found = replace(found, page=page, shown=shown, context=layout.context)
+            self._keep(found, query)
         if not hits.is_all:
-            self.so_far = found
-            total = search.count(lines=not layout.has_excerpts)
-            after = found.page.after if total > shown else None
+            total = search.count(lines=not has_excerpts)
+            after = found.page.after if total > found.shown else None
             found = replace(found, page=Page(found.page.pieces, after), matches=total)
+            self._keep(found, query)
         if is_flood:
-            self.so_far = found
             with closing(search.texts()) as texts:
                 found = replace(found, spread=spread(texts))
         return found
+
+    def _keep(self, found: Found, query: Query) -> None:
+        """Have something to show when the time is up; what is only like the pattern would be taken for matches."""
+        if query.pattern == self._query.pattern:
+            self.so_far = found
 
     def _is_flood(self, query: Query, matches: int, text: str) -> bool:
         """Tell whether so much is not to be shown at once; who gives a range has seen the first."""

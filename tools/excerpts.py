@@ -115,14 +115,14 @@ async def excerpt(artifact: Artifact, unit: str, span: Span, call: Call, began: 
     """
     if artifact.size <= QUICK_BYTES:
         return reader.excerpt(artifact, unit, span)
-    left_s = _left_s(call, began)
-    with anyio.move_on_after(left_s):
+    within_s = left_s(call, began)
+    with anyio.move_on_after(within_s):
         return await in_thread(
             lambda pulse: reader.excerpt(artifact, unit, span, pulse.beat), call.progress, "bytes scanned"
         )
     raise BursarError(
         "timeout",
-        f"{unit} {span.first or ''}-{span.last or ''} were not found within {left_s:.2g} s",
+        f"{unit} {span.first or ''}-{span.last or ''} were not found within {within_s:.2g} s",
         "Call again: it goes on where it stopped; or give bytes, which need no counting",
     )
 
@@ -133,7 +133,7 @@ async def matches(artifact: Artifact, query: Query, call: Call, began: float) ->
     Raises:
         BursarError: bad_pattern, beyond_the_end, search_timeout, search_failed, damaged, source_changed.
     """
-    deadline_s = min(search.DEADLINE_S, _left_s(call, began))
+    deadline_s = min(search.DEADLINE_S, left_s(call, began))
     if artifact.size <= QUICK_BYTES:
         return await search.grep(artifact, query, deadline_s)
     counter = Counter(total=artifact.size)
@@ -141,5 +141,6 @@ async def matches(artifact: Artifact, query: Query, call: Call, began: float) ->
     return await watched(searching, call.progress, counter.read("bytes searched"))
 
 
-def _left_s(call: Call, began: float) -> float:
+def left_s(call: Call, began: float) -> float:
+    """Return how long a work may go on that began with a call."""
     return max(_SHARE * call.patience_s - (time.monotonic() - began), _LEAST_S)

@@ -11,12 +11,15 @@ from pydantic import Field
 
 from ..artifacts import Artifact, reader
 from ..artifacts.matches import Query
+from ..artifacts.ranking import ranked
+from ..artifacts.search import DEADLINE_S
 from ..artifacts.spans import Span
 from ..budget.page import Page, Piece
 from ..errors import BursarError
 from . import excerpts
 from .base import Call, Fact, Progress, Reading, Tool
 from .excerpts import ExcerptArgs
+from .progress import Counter, watched
 from .running import Looks, recorded, still_running
 
 _POLL_MIN_S, _POLL_MAX_S = 0.03, 0.3
@@ -30,6 +33,7 @@ class ReadArtifactArgs(ExcerptArgs):
     artifact: str = Field("", description="reference, id or path; omit to list them")
     bytes: str | None = Field(None, description='"0-4095"', coerce_numbers_to_str=True)
     tail: int | None = Field(None, description="last lines")
+    search: str | None = Field(None, description="words; ranks lines, of all artifacts if none is given")
     wait_s: float = Field(0, description="gather so long from a running command; ends with it, or at a match of grep")
 
 
@@ -47,6 +51,8 @@ class ReadArtifact(Tool[ReadArtifactArgs]):
     def did(self, args: ReadArtifactArgs) -> str:
         """Describe the reading."""
         name = args.artifact.rpartition("/")[2]
+        if args.search is not None:
+            return f"{args.search!r} in {name or 'all artifacts'}"
         if not name:
             return "listed artifacts"
         if args.grep is not None:
@@ -64,6 +70,8 @@ class ReadArtifact(Tool[ReadArtifactArgs]):
         Raises:
             BursarError: unknown_artifact, bad_argument, and whatever the reader and the search raise.
         """
+        if args.search is not None:
+            return await _ranked(args.search, args, call)
         query = args.query()
         unit, span = args.span()
         if not args.artifact:
@@ -158,6 +166,22 @@ async def _search(query: Query, view: Callable[[], Artifact], wait_s: float, cal
         await _waited(view, left_s, partial(_has_grown, artifact.size), call.progress)
 
 
+async def _ranked(words: str, args: ReadArtifactArgs, call: Call) -> Reading:
+    """Rank the lines of one artifact or of all of them."""
+    if args.asks:
+        raise BursarError("bad_argument", "search is given with a range or grep", "Give search alone, or with artifact")
+    began, opener = time.monotonic(), call.workspace.descriptor
+    if args.artifact:
+        artifacts = [call.session.open(args.artifact, opener)]
+    else:
+        artifacts = (await anyio.to_thread.run_sync(call.session.artifacts, opener))[::-1]
+    counter = Counter(total=len(artifacts))
+    ranking = ranked(artifacts, words, min(DEADLINE_S, excerpts.left_s(call, began)), counter)
+    found = await watched(ranking, call.progress, counter.read("artifacts searched"))
+    left_out = {"left_out": found.left_out} if found.left_out else {}
+    return Reading(found.page, None, {"searched": found.searched, **left_out})
+
+
 def _state(artifact: Artifact) -> dict[str, Fact]:
     if artifact.state == "live":
         return dict(still_running(time.time() - artifact.created))
@@ -173,7 +197,7 @@ def _listing(args: ReadArtifactArgs, span: Span | None, call: Call) -> Reading:
     if args.bytes or args.grep is not None:
         name = "bytes" if args.bytes else "grep"
         raise BursarError(
-            "bad_argument", f"{name} without an artifact", "Say which artifact, or leave both out to list them"
+            "bad_argument", f"{name} without an artifact", "Say which artifact; search takes words for all"
         )
     stored = call.session.artifacts()[::-1]
     alike: dict[tuple[str, ...], list[Artifact]] = {}

@@ -130,6 +130,16 @@ def test_many_excerpts_are_shorter_than_a_few(stored):
     assert (longest(1) > 300) & (longest(12) < 200) & (longest(200) < 150)
 
 
+def test_what_is_found_is_shown_though_there_is_no_time_to_measure_it(stored, monkeypatch):
+    over = threading.Event()
+    monkeypatch.setattr(search.tokens, "fits", lambda text, limit: over.wait(60))
+    artifact = stored(b"needle\n" * 2000)
+    found = anyio.run(lambda: grep(artifact, Query("needle"), deadline_s=5))
+    over.set()
+    assert (found.counted, found.shown) == (f"more than {search.LINES_MAX}", search.LINES_MAX)
+    assert found.page.after == {"grep": "needle", "lines": f"{search.LINES_MAX + 1}-"}
+
+
 def test_matches_can_be_counted_only(stored):
     artifact = stored(b"needle\nhay\n" * 2000)
     found = find(artifact, "needle", counts_only=True)

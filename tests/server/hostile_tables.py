@@ -12,7 +12,7 @@ ODD = f"\ud800\x00\x1b]52;c;ZXZpbA==\x07\u202e{hostile_files.REPLY}"
 
 STRINGS = {
     "read_file": ("path", "lines", "bytes", "grep", "context"),
-    "read_artifact": ("artifact", "lines", "bytes", "grep", "context"),
+    "read_artifact": ("artifact", "lines", "bytes", "grep", "context", "search"),
     "directory_tree": ("path",),
     "terminal": ("command", "cwd", "input", "artifact"),
     "web_fetch": ("url", "mode", "grep", "context"),

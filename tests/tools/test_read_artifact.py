@@ -382,3 +382,16 @@ def test_a_context_that_is_cut_is_told(place):
     reading = read(place, artifact="a1", grep="NEEDLE", context=50)
     assert reading.facts["context"] == 'only the nearest lines; lines="1-101" shows all about line 51'
     assert len(text(reading)) < 5000
+
+
+def test_words_are_searched_for_in_all_artifacts_or_in_one(place, log):
+    with place.session.writer(tool="t", did="d") as writer:
+        writer.write(b"the needle of line 7\n")
+    found = read(place, search="line needle")
+    assert text(found).startswith("a2:1:the needle of line 7\na1:")
+    assert found.facts == {"searched": 2}
+    assert found.artifact is None
+    assert text(read(place, artifact="a1", search="needle")) == ""
+    assert refused(place, search="needle", grep="x").code == "bad_argument"
+    assert refused(place, search="...").code == "bad_argument"
+    assert TOOL.did(TOOL.Args(search="x")) == "'x' in all artifacts"
