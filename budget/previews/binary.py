@@ -1,4 +1,4 @@
-"""Previews of what is no text: format, the sizes its header tells, the first bytes, and whatever is readable."""
+"""Previews of what is no text: its format, what its header tells, and whatever is readable."""
 
 import re
 import struct
@@ -8,15 +8,15 @@ from typing import Any
 from ..content import Content
 from ..cut import Allowance
 from ..json_size import cost, less
-from .base import Preview, Render, fitting
+from . import sqlite
+from .base import Preview, Render, fitting, plural
 
 _HEAD_BYTES = 64 << 10
-_HEX_BYTES = 48
-_PAGE_BYTES = 512
-"""Proposed to be read next: few readers can use more of what is no text."""
+_HEX_BYTES = 16
+_TABLES = "SQLite database"
 
 _STRING = re.compile(rb"[\x20-\x7e]{8,}")
-_STRINGS_MAX = 24
+_STRINGS_MAX = 12
 _STRING_MAX_CHARACTERS = 80
 _PACKED = (
     "image",
@@ -40,23 +40,45 @@ def plan(content: Content, form: str) -> Render:
     head = content.read(0, _HEAD_BYTES)
     tail = content.read(max(0, content.size - _HEAD_BYTES), _HEAD_BYTES)
     facts: dict[str, Any] = {"format": form or "unknown binary"} | _details(form, head, tail, content.size)
-    strings = [] if form.endswith(_PACKED) or "names" in facts else _strings(head)
     names: list[str] = facts.pop("names", [])
-    shown = head[:_HEX_BYTES].hex(" ", -4)
+    if form == _TABLES:
+        return _tables(content, facts)
+    strings = [] if form.endswith(_PACKED) or names else _strings(head)
+    facts |= {} if form else {"hex": head[:_HEX_BYTES].hex(" ", -4)}
+    is_all = not form and content.size <= _HEX_BYTES
 
     def render(allowance: Allowance) -> Preview:
-        value = facts | {"hex": shown}
+        value = dict(facts)
         for label, items in (("entries", names), ("strings", strings)):
-            room = less(allowance, cost(value | {label: ""}))
-            if fitted := fitting(items, Allowance(room.tokens - 12, room.bytes - 40)):
-                more = [f"… {len(items) - len(fitted):,} more"] if len(fitted) < len(items) else []
-                value[label] = fitted + more
-        if content.size <= _HEX_BYTES:
-            return Preview(value)
-        left_out = f"all but the first {_HEX_BYTES} of {content.size:,} bytes"
-        return Preview(value, left_out, {"bytes": f"{_HEX_BYTES}-{min(content.size, _HEX_BYTES + _PAGE_BYTES) - 1}"})
+            value |= _listed(label, items, less(allowance, cost(value)))
+        return Preview(value, "" if is_all else plural(content.size, "byte"))
 
     return render
+
+
+def _tables(content: Content, facts: dict[str, Any]) -> Render:
+    """Prepare the preview of a database: its tables with their columns, if need be without types or columns."""
+    try:
+        found = sqlite.tables(content)
+    except (struct.error, IndexError, UnicodeDecodeError):
+        found = []
+    levels = [[table.written(has_types=has_types) for table in found] for has_types in (True, False)]
+    levels.append([table.name for table in found])
+
+    def render(allowance: Allowance) -> Preview:
+        room = less(allowance, cost(facts | {"tables": ""}))
+        items = next((items for items in levels if len(fitting(items, room)) == len(items)), levels[-1])
+        return Preview(facts | _listed("tables", items, less(allowance, cost(facts))), "rows")
+
+    return render
+
+
+def _listed(label: str, items: list[str], allowance: Allowance) -> dict[str, list[str]]:
+    """List as many of the first items as fit, and say how many more there are."""
+    room = less(allowance, Allowance(16, 60))
+    shown = fitting(items, room) if sum(map(len, items[:1])) < room.bytes else []
+    more = [f"… {len(items) - len(shown):,} more"] if len(shown) < len(items) else []
+    return {label: shown + more} if shown else {}
 
 
 def _strings(head: bytes) -> list[str]:
@@ -119,13 +141,6 @@ def _gzip(_head: bytes, tail: bytes, _size: int) -> dict[str, Any]:
     return {"unpacked_bytes": struct.unpack("<I", tail[-4:])[0]}
 
 
-def _sqlite(head: bytes, _tail: bytes, _size: int) -> dict[str, Any]:
-    pages = struct.unpack(">I", head[28:32])[0]
-    tables = re.findall(rb"CREATE (?:VIRTUAL )?TABLE (?:IF NOT EXISTS )?[\"'`\[]?(\w+)", head)
-    names = sorted({table.decode("utf-8", "replace") for table in tables})
-    return {"pages": pages} | ({"tables": names[:40]} if names else {})
-
-
 def _zip(_head: bytes, tail: bytes, size: int) -> dict[str, Any]:
     """List the members from the directory at the end, as far as that was read."""
     end = tail.rfind(b"PK\x05\x06")
@@ -152,6 +167,5 @@ _READERS: dict[str, _Reader] = {
     "JPEG image": _jpeg,
     "WebP": _webp,
     "gzip": _gzip,
-    "SQLite": _sqlite,
     "ZIP": _zip,
 }

@@ -150,10 +150,8 @@ def png(width: int, height: int) -> bytes:
     )
 
 
-def test_an_image_tells_its_size_and_first_bytes() -> None:
-    value = parts(png(640, 480))
-    assert (value["format"], value["pixels"]) == ("PNG image", "640x480")
-    assert value["hex"].startswith("89504e47 0d0a1a0a")
+def test_an_image_tells_its_size() -> None:
+    assert parts(png(640, 480)) == {"format": "PNG image", "pixels": "640x480"}
 
 
 def test_an_archive_tells_what_is_in_it() -> None:
@@ -174,7 +172,7 @@ def test_a_binary_shows_what_is_readable_in_it() -> None:
 
 def test_a_broken_header_is_no_failure() -> None:
     for start in (b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n", b"GIF89a", b"PK\x03\x04", b"\x1f\x8b", b"SQLite format 3\x00"):
-        assert "hex" in seen(start + b"\x00" * 5).value
+        assert "format" in parts(start + b"\x00" * 5)
 
 
 @pytest.mark.parametrize("allowance", [Allowance(0, 0), Allowance(2, 9), Allowance(20, 80), Allowance(5000, 10)])
@@ -198,9 +196,10 @@ def test_a_binary_of_which_every_byte_is_shown_leaves_nothing_out() -> None:
     assert found.value == {"format": "unknown binary", "hex": "00ff0102"}
 
 
-def test_of_a_binary_only_a_little_is_suggested() -> None:
-    assert dict(seen(bytes(100_000)).suggest) == {"bytes": "48-559"}
-    assert dict(seen(b"\x7fELF" + bytes(56)).suggest) == {"bytes": "48-59"}
+def test_of_what_is_no_text_no_reading_is_suggested() -> None:
+    for content in (bytes(100_000), b"\x7fELF" + bytes(56)):
+        found = seen(content)
+        assert (found.left_out, dict(found.suggest)) == (f"{len(content):,} bytes not shown", {})
 
 
 def test_of_text_with_a_bad_byte_the_bytes_about_it_are_suggested() -> None:
