@@ -181,10 +181,7 @@ def _notable(given: Mapping[str, Any] | None) -> "Notables | None":
         return None
     from ..budget.notable import Notables
 
-    lines = tuple((_count(number), _text(text)) for number, text in given["lines"])
-    alike = tuple(_count(count) for count in given.get("alike", ()))
-    counts = {name: _count(given.get(name, 0)) for name in ("total", "errors", "warnings")}
-    return Notables(lines=lines, alike=alike, **counts)
+    return Notables.read(given) if "kinds" in given else None  # what earlier versions noted is found anew
 
 
 def label(wanted: str) -> str:

@@ -71,7 +71,8 @@ def notables(given: "Notables") -> "Notables":
     def line(text: str) -> str:
         return redacted(text.rpartition(" ")[0] + " …" if text.endswith("…") else text)
 
-    return replace(given, lines=tuple((number, line(text)) for number, text in given.lines))
+    lines = tuple((number, line(text)) for number, text in given.lines)
+    return replace(given, lines=lines, tests=tuple(map(line, given.tests)))
 
 
 def _overwrite(descriptor: int, offset: int, data: bytes) -> None:

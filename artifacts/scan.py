@@ -3,7 +3,6 @@
 import hashlib
 from array import array
 from collections.abc import Callable
-from dataclasses import fields
 from typing import TYPE_CHECKING, Protocol
 
 from .folder import read_at
@@ -101,7 +100,7 @@ class Scan:
             end.feed(block, breaks + 1)
             breaks += block.count(b"\n")
             offset += len(block)
-        return _joined(found, end.result()), self._watched + offset - start
+        return found + end.result(), self._watched + offset - start
 
     def _look(self, data: bytes) -> None:
         """Watch the beginning; hold the first bytes back until the content turns out to be large enough for it."""
@@ -130,7 +129,3 @@ def _new_watch() -> "Watch":
     from ..budget.notable import Watch
 
     return Watch()
-
-
-def _joined(head: "Notables", tail: "Notables") -> "Notables":
-    return type(head)(**{part.name: getattr(head, part.name) + getattr(tail, part.name) for part in fields(head)})

@@ -5,6 +5,9 @@ import re
 
 from . import graphemes
 
+_SEQUENCE = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]?|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[ -/]?[0-~]?)")
+"""What acts on a terminal: colours, moves of the cursor, titles and links. No part of it can match another's start."""
+
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 _REPLACEMENT = "\ufffd"
@@ -33,6 +36,18 @@ def _visible() -> dict[int, str]:
 
 
 _VISIBLE = _visible()
+
+
+def as_left(text: bytes) -> bytes:
+    """Return a text as a terminal leaves it: without colours and other escape sequences, of each line its last state.
+
+    Line breaks stay where they are; CR LF is one of them.
+    """
+    if b"\x1b" in text:
+        text = _SEQUENCE.sub(b"", text)
+    if b"\r" not in text or b"\r" not in (text := text.replace(b"\r\n", b"\n")):
+        return text
+    return b"\n".join(line.rstrip(b"\r").rpartition(b"\r")[2] for line in text.split(b"\n"))
 
 
 _ACTING = re.compile("[\x7f" + "".join(f"{chr(first)}-{chr(last)}" for first, last in _HIDDEN) + "]")

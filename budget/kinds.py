@@ -73,7 +73,10 @@ _CODE = {
         ("python", r"(?:from [\w.]+ import |import [\w.]+(?: as \w+)?$|(?:async )?def \w+\(|class \w+[(:])"),
         ("go", r"(?:package \w+$|import \($|func (?:\(|\w+\()|type \w+ (?:struct|interface) \{)"),
         ("rust", r"(?:use [\w:]+(?:::[{*]|;)|(?:pub(?:\(\w+\))? )?(?:fn|impl|struct|enum|mod|trait)\b.*[{;]$|#\[\w+)"),
-        ("c", r"(?:#\s?(?:include [<\"]|define \w|ifn?def \w|endif\b)|(?:static|typedef|struct|namespace|template)\b)"),
+        (
+            "c",
+            r"(?:#\s?(?:include [<\"]\w|define \w|ifn?def \w|endif\b)|(?:static|typedef|struct|namespace|template)\b)",
+        ),
         ("java", r"(?:package [\w.]+;|import (?:static )?[\w.*]+;|(?:public|abstract|final) .*\bclass\b)"),
         (
             "script",

@@ -1,93 +1,131 @@
-"""Finds the lines that stand out (errors, warnings) while a content streams past, in constant memory."""
+"""Finds what tells of failures (tests, errors, warnings) while a content streams past, in constant memory."""
 
 import copy
-import re
-from collections import Counter, deque
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from heapq import nlargest
+from functools import partial
+from typing import Any
 
-from .clean import clean
-from .pattern import compile_bytes
-from .severity import CANDIDATE_WORDS, ERROR, FATAL, WARNING, ZEROS, severity
+from .clean import as_left, clean
+from .forms import CANDIDATE, CAUSE, LEVEL, LINE_BYTES, NUMBERED, SUMMARY, TEST, WARNING, context, judge, unplaced
 
-TEXT_MAX_CHARACTERS = 200
-
-_CARRY_MAX_BYTES = 64 << 10
-"""An unfinished line is kept until it ends, but not beyond this; a longer one is looked at in pieces."""
-
-_OVERLAP_BYTES = 64
-"""Of a line looked at in pieces, so that no word is lost between two of them."""
+TEXT_MAX_CHARACTERS = 240
 
 _SPARSE_MAX = 200
 """More candidates than this in one block are not looked at one by one but grouped by shape first."""
 
-_KEPT_BYTES = 1024
-"""Of a line that is remembered."""
+_JUDGED_MAX = 2000
+"""Shapes judged one by one in a block; beyond, nothing is looked at: hostile input."""
 
-_JUDGED_MAX = 5000
-"""Shapes judged one by one in a block; beyond, whatever holds one of the words counts: hostile input."""
+_GROUPS_MAX = 64
+"""Of each kind."""
 
-_KEPT_SHAPES: Mapping[int, int] = {FATAL: 8, ERROR: 12, WARNING: 6}
-_KEPT_LAST: Mapping[int, int] = {FATAL: 2, ERROR: 3, WARNING: 1}
+_TESTS_MAX = 300
+_NAME_MAX_CHARACTERS = 160
+_BEFORE_LINES = 80
+_BEHIND_LINES = 30
+_BEFORE_BYTES = 8 << 10
+"""How far before and behind a line is looked for what belongs to it."""
 
 _NOT_IN_SHAPE = b"0123456789abcdef"
 
-_CANDIDATE = compile_bytes(f"(?:{CANDIDATE_WORDS})[^\\n]*", any_case=True)
-_ZERO = compile_bytes(ZEROS, any_case=True)
-_COLOUR = re.compile(rb"\x1b\[[0-9;:?]*[A-Za-z]")
+
+_Around = tuple[list[bytes], list[bytes]]
+"""The lines before and behind one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Notables:
-    """The lines of a content that stand out.
+    """What a content tells of failures.
 
     Attributes:
-        total: how many lines stand out; `errors` and `warnings` add up to it.
-        lines: (line number from 1, text cut to 200 characters), by line number: the first of each shape that was kept
-            and the last few of all.
-        errors: how many of them tell of an error.
-        warnings: how many of them only warn.
-        alike: for each of `lines`, how many lines have its shape (equal but for digits); 1 when it stands alone.
+        lines: (line number from 1, what it says), by kind the first line of each group of lines that say the same.
+        kinds: of each of `lines`, as in `forms`.
+        alike: how many lines the group of each of `lines` has.
+        names: what the form of each of `lines` names, such as the code of the error; empty when it names nothing.
+        tests: the names of the tests that failed, at most 300.
+        errors: how many lines of compilers and checkers tell of one; without those, how many lines of a log are at that
+            level.
+        warnings: how many lines only warn.
+        is_exact: whether `alike`, `errors` and `warnings` are all that there are.
     """
 
-    total: int = 0
     lines: tuple[tuple[int, str], ...] = ()
+    kinds: tuple[str, ...] = ()
+    alike: tuple[int, ...] = ()
+    names: tuple[str, ...] = ()
+    tests: tuple[str, ...] = ()
     errors: int = 0
     warnings: int = 0
-    alike: tuple[int, ...] = ()
+    is_exact: bool = True
+
+    def __add__(self, behind: "Notables") -> "Notables":
+        """Join what was found at the beginning and at the end of a content."""
+        return Notables(
+            lines=self.lines + behind.lines,
+            kinds=self.kinds + behind.kinds,
+            alike=self.alike + behind.alike,
+            names=self.names + behind.names,
+            tests=self.tests + behind.tests,
+            errors=self.errors + behind.errors,
+            warnings=self.warnings + behind.warnings,
+            is_exact=self.is_exact and behind.is_exact,
+        )
+
+    @classmethod
+    def read(cls, given: Mapping[str, Any]) -> "Notables":
+        """Read what was written as JSON.
+
+        Raises:
+            KeyError, TypeError, ValueError: it was something else.
+        """
+        return cls(
+            lines=tuple((_count(number), _text(text)) for number, text in given["lines"]),
+            kinds=tuple(map(_text, given["kinds"])),
+            alike=tuple(map(_count, given["alike"])),
+            names=tuple(map(_text, given["names"])),
+            tests=tuple(map(_text, given["tests"])),
+            errors=_count(given["errors"]),
+            warnings=_count(given["warnings"]),
+            is_exact=given["is_exact"] is True,
+        )
+
+
+def _count(value: object) -> int:
+    if type(value) is not int or value < 0:
+        raise TypeError(value)
+    return value
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(value)
+    return value
 
 
 @dataclass(slots=True)
-class _Shape:
-    """Lines that are equal but for digits: the first of them, and how many there are."""
+class _Group:
+    """Lines that say the same: the first of them, and how many there are."""
 
     number: int
-    line: bytes
-    grade: int
+    text: str
+    kind: str
+    name: str
     count: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """A line that holds one of the words; `at` is where the word begins in it."""
-
-    number: int
-    line: bytes
-    at: int
 
 
 class Watch:
     """Collects `Notables` from blocks fed in order; blocks may end anywhere. Best fed with 1 MiB at a time."""
 
     def __init__(self) -> None:
-        self._counts = Counter[int]()
-        self._shapes: dict[bytes, _Shape] = {}
-        self._kept = Counter[int]()
-        self._last = {grade: deque[tuple[int, bytes]](maxlen=size) for grade, size in _KEPT_LAST.items()}
+        self._counts = Counter[str]()
+        self._groups: dict[tuple[str, bytes], _Group] = {}
+        self._kept = Counter[str]()
+        self._tests: dict[str, None] = {}
+        self._is_exact = True
         self._carry = b""
         self._carry_line = 1
-        self._carry_judged = False
 
     def feed(self, block: bytes, first_line: int) -> None:
         """Take the next bytes; `first_line` is the number (from 1) of the line that the block's first byte is in."""
@@ -96,13 +134,11 @@ class Watch:
         data = self._carry + block if self._carry else block
         end = data.rfind(b"\n") + 1
         if end:
-            self._scan(data[:end] if end < len(data) else data, self._carry_line)
+            self._scan(as_left(data[:end] if end < len(data) else data), self._carry_line)
             self._carry_line = first_line + block.count(b"\n")
-            self._carry_judged = False
         self._carry = data[end:]
-        if len(self._carry) > _CARRY_MAX_BYTES:
-            self._scan(self._carry, self._carry_line)
-            self._carry = self._carry[-_OVERLAP_BYTES:]
+        if len(self._carry) > LINE_BYTES:  # of a line, only the beginning of its last state counts
+            self._carry = self._carry[self._carry.rfind(b"\r") + 1 :][:LINE_BYTES]
 
     def result(self) -> Notables:
         """Tell what was found so far, an unfinished last line included; feeding may go on afterwards."""
@@ -110,108 +146,85 @@ class Watch:
             ended = copy.deepcopy(self)
             ended.feed(b"\n", self._carry_line)
             return ended.result()
-        rows = {shape.number: (shape.line, shape.count) for shape in self._shapes.values()}
-        for number, line in (found for last in self._last.values() for found in last):
-            shape = self._shapes.get(_shape_of(line))
-            rows.setdefault(number, (line, shape.count if shape else 1))
-        numbers = sorted(rows)
-        errors = self._counts[FATAL] + self._counts[ERROR]
+        groups = sorted(self._groups.values(), key=lambda group: group.number)
         return Notables(
-            total=errors + self._counts[WARNING],
-            lines=tuple((number, _text(rows[number][0])) for number in numbers),
-            errors=errors,
+            lines=tuple((group.number, group.text) for group in groups),
+            kinds=tuple(group.kind for group in groups),
+            alike=tuple(group.count for group in groups),
+            names=tuple(group.name for group in groups),
+            tests=tuple(self._tests),
+            errors=self._counts[CAUSE] or self._counts[LEVEL],
             warnings=self._counts[WARNING],
-            alike=tuple(rows[number][1] for number in numbers),
+            is_exact=self._is_exact,
         )
 
     def _scan(self, data: bytes, first_line: int) -> None:
-        """Look at whole lines, or at a piece of a long one."""
-        for judged, (found, behind) in enumerate(_candidates(data, first_line), start=1):
-            if found.number != self._carry_line or not self._carry_judged:
-                self._judge(found)
-            if judged == _SPARSE_MAX:
-                self._scan_dense(data[behind:], first_line + data.count(b"\n", 0, behind))
+        for judged, (number, start, end) in enumerate(_candidates(data, first_line), start=1):
+            self._take(data[start:end], number, 1, partial(_around, data, start, end))
+            if judged == _SPARSE_MAX and end < len(data):
+                self._scan_dense(data[end + 1 :], number + 1)
                 break
 
-    def _judge(self, found: _Found) -> None:
-        grade = _grade(found.line, found.at)
-        if grade:
-            line = found.line if found.at < _KEPT_BYTES // 2 else found.line[found.at - 60 :]
-            if not self._known(line, grade, 1):
-                self._shapes[_shape_of(line[:_KEPT_BYTES])] = _Shape(found.number, line[:_KEPT_BYTES], grade, 1)
-            self._last[grade].append((found.number, line[:_KEPT_BYTES]))
-            self._carry_judged |= found.number == self._carry_line
-
     def _scan_dense(self, data: bytes, first_line: int) -> None:
-        """Group lines by shape at the speed of C, and judge one line of each shape."""
-        lines = data.split(b"\n")
-        keys = _shape_of(_mark_zeros(data)).split(b"\n")
+        """Group lines that are equal but for numbers at the speed of C, and judge one line of each group."""
+        lines, keys = data.split(b"\n"), data.translate(None, _NOT_IN_SHAPE).split(b"\n")
         counts = Counter(keys)
-        last = dict(zip(keys, range(len(keys)), strict=True))
-        graded: dict[bytes, int] = {}
-        for key, count in counts.items():
-            line = lines[last[key]]
-            match = _CANDIDATE.search(line)
-            if match is None:
-                continue
-            grade = ERROR if len(graded) > _JUDGED_MAX else _grade(line, match.start())
-            if grade:
-                graded[key] = grade
-                if not self._known(line, grade, count):
-                    first = keys.index(key)
-                    self._shapes[_shape_of(line[:_KEPT_BYTES])] = _Shape(first_line + first, lines[first], grade, count)
-        for key in nlargest(sum(_KEPT_LAST.values()), graded, key=last.__getitem__)[::-1]:
-            self._last[graded[key]].append((first_line + last[key], lines[last[key]][:_KEPT_BYTES]))
+        places = sorted(dict(zip(reversed(keys), range(len(keys) - 1, -1, -1), strict=True)).values())
+        for judged, (nth, _, _) in enumerate(_candidates(b"\n".join(map(lines.__getitem__, places)), 0)):
+            if judged == _JUDGED_MAX:
+                self._is_exact = False
+                break
+            place = places[nth]
+            around = partial(_between, lines, place)
+            kind = self._take(lines[place], first_line + place, counts[keys[place]], around)
+            if kind == TEST and counts[keys[place]] > 1 and len(self._tests) < _TESTS_MAX:
+                for line in (line for line, key in zip(lines, keys, strict=True) if key == keys[place]):
+                    self._take(line, first_line, 1, around)
 
-    def _known(self, line: bytes, grade: int, count: int) -> bool:
-        """Count lines of one shape; False when the shape is new and there is still a place for it."""
-        self._counts[grade] += count
-        shape = self._shapes.get(_shape_of(line[:_KEPT_BYTES]))
-        if shape is not None:
-            shape.count += count
-            return True
-        if self._kept[grade] >= _KEPT_SHAPES[grade]:
-            return True
-        self._kept[grade] += 1
-        return False
-
-
-def _mark_zeros(data: bytes) -> bytes:
-    """Make a count of nothing differ from its neighbours that count something, for digits are not part of a shape."""
-    if _ZERO.search(data) is not None:
-        for zero in (b" 0 ", b"(0 ", b"=0 ", b"=0,", b"=0;", b"=0\n", b":0,", b":0}", b": 0", b" code 0", b" status 0"):
-            data = data.replace(zero, b"~\n" if zero[-1:] == b"\n" else b"~")
-    return data
+    def _take(self, line: bytes, number: int, count: int, around: Callable[[], _Around]) -> str:
+        """Count a line that has one of the forms, and return its kind; of the first of its group, keep what it says."""
+        kind, name = judge(line) or ("", b"")
+        if kind == NUMBERED:
+            kind = TEST if self._kept[SUMMARY] else ""
+        if kind == TEST and len(self._tests) < _TESTS_MAX:
+            named = [name, *(context(line, [], around()[1]) if name.isdigit() else ())]
+            self._tests[_shown(b" ".join(named), _NAME_MAX_CHARACTERS)] = None
+        elif kind and kind != TEST:
+            self._counts[kind] += count
+            key = kind, name or _shape_of(line)
+            if key in self._groups:
+                self._groups[key].count += count
+            elif self._kept[kind] < _GROUPS_MAX:
+                self._kept[kind] += 1
+                text = "\n".join(_shown(part, TEXT_MAX_CHARACTERS) for part in (line, *context(line, *around())))
+                self._groups[key] = _Group(number, text, kind, name.decode("utf-8", "replace"), count)
+        return kind
 
 
-def _candidates(data: bytes, first_line: int) -> Iterator[tuple[_Found, int]]:
-    """Yield each line that holds one of the words, and the offset behind that line."""
+def _candidates(data: bytes, first_line: int) -> Iterator[tuple[int, int, int]]:
+    """Yield number, start and end of each line that may have one of the forms."""
     number, counted = first_line, 0
-    for match in _CANDIDATE.finditer(data):
-        at, end = match.start(), match.end()
-        start = data.rfind(b"\n", 0, at) + 1
+    for match in CANDIDATE.finditer(data):
+        start = match.start()
+        end = data.find(b"\n", start)
         number += data.count(b"\n", counted, start)
         counted = start
-        yield _Found(number, data[start:end], at - start), end
+        yield number, start, end if end >= 0 else len(data)
 
 
-def _grade(line: bytes, at: int) -> int:
-    stretch = line[max(0, at - 64) : at + 1024]
-    return severity(_COLOUR.sub(b"", stretch) if b"\x1b" in stretch else stretch)
+def _around(data: bytes, start: int, end: int) -> _Around:
+    before = data[max(0, start - _BEFORE_BYTES) : start].split(b"\n")[:-1]
+    return before[-_BEFORE_LINES:], data[end + 1 : end + 1 + _BEFORE_BYTES].split(b"\n")[:_BEHIND_LINES]
+
+
+def _between(lines: list[bytes], place: int) -> _Around:
+    return lines[max(0, place - _BEFORE_LINES) : place], lines[place + 1 : place + 1 + _BEHIND_LINES]
 
 
 def _shape_of(line: bytes) -> bytes:
-    """Reduce a line to what it has in common with its like: no digits, no hexadecimal letters, no capitals."""
-    return line.lower().translate(None, _NOT_IN_SHAPE)
+    """Reduce a line to what it has in common with its like: no place, digits, hexadecimal letters, capitals."""
+    return unplaced(line[:LINE_BYTES]).lower().translate(None, _NOT_IN_SHAPE)
 
 
-def _text(line: bytes) -> str:
-    """Show a line, or of a long one the stretch about its word."""
-    line = _COLOUR.sub(b"", line)
-    match = _CANDIDATE.search(line)
-    at = match.start() if match is not None else 0
-    begin = line.rfind(b"\r", 0, at) + 1
-    cut = at - begin > TEXT_MAX_CHARACTERS // 2
-    text = line[max(begin, at - 60) if cut else begin :].decode("utf-8", "replace")
-    text = clean((text.lstrip("\ufffd") if cut else text).partition("\r")[0].strip(), TEXT_MAX_CHARACTERS - cut)
-    return "…" + text if cut else text
+def _shown(line: bytes, limit: int) -> str:
+    return clean(line[:LINE_BYTES].decode("utf-8", "replace").strip(), limit)

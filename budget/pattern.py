@@ -23,6 +23,10 @@ class BytesMatch(Protocol):
         """Return what matched."""
         ...
 
+    def groups(self) -> tuple[bytes | None, ...]:
+        """Return what the groups matched; None for those that took no part."""
+        ...
+
 
 class BytesPattern(Protocol):
     """A compiled pattern; no input makes it slow."""
@@ -40,17 +44,21 @@ class BytesPattern(Protocol):
         ...
 
 
-def compile_bytes(pattern: str, *, any_case: bool = False, every_line: bool = False) -> BytesPattern:
+def compile_bytes(
+    pattern: str, *, any_case: bool = False, every_line: bool = False, groups: bool = True
+) -> BytesPattern:
     """Compile a pattern that is matched with the UTF-8 bytes of a text, each byte one character.
 
     Args:
         pattern: in RE2's syntax; letters beyond ASCII stand for their UTF-8 bytes.
         any_case: do not tell the case of ASCII letters apart.
         every_line: `^` and `$` match at every line.
+        groups: tell what groups match; without, the search is faster.
     """
     options = _re2.Options()
     options.encoding = _re2.Options.Encoding.LATIN1
     options.case_sensitive = not any_case
+    options.never_capture = not groups
     options.log_errors = False  # what it says of its memory goes to standard error, past the log
     text = f"(?m:{pattern})" if every_line else pattern
     return cast("BytesPattern", _re2.compile(text.encode(), options))

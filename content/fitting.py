@@ -76,14 +76,9 @@ def _view(told: Mapping[str, Any], *, redacts: bool) -> ContentView | Pointer:
 
         content = Redacted(content)
     known: dict[str, Any] = told["known"]
-    notables = None if known["notables"] is None else _notables(known["notables"])
+    notables = None if known["notables"] is None else Notables.read(known["notables"])
     counted = CaptureFacts(known["lines"], notables, known["watched_bytes"])
     return ContentView(content, counted, Hint(**told["hint"]), told["sha256"])
-
-
-def _notables(told: Mapping[str, Any]) -> Notables:
-    lines = tuple((int(number), str(text)) for number, text in told["lines"])
-    return Notables(told["total"], lines, told["errors"], told["warnings"], tuple(told["alike"]))
 
 
 class _File:

@@ -6,7 +6,7 @@ from operator import attrgetter
 from typing import Any
 
 from .. import cut
-from ..clean import utf8
+from ..clean import as_left, utf8
 from ..content import Content
 from ..cut import Allowance
 from ..json_size import cost
@@ -52,7 +52,7 @@ EMPTY = LineSpan("", 0, 0)
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """A line that stands `times` times in a row; or of a very long one its start, its length in bytes, and its end."""
+    """A line as a terminal leaves it, that stands `times` times in a row; of a very long one its start and its end."""
 
     start: bytes
     length: int
@@ -60,15 +60,9 @@ class _Line:
     times: int = 1
 
     @property
-    def rewrites(self) -> int:
-        """How often a carriage return began it anew, as progress bars do; a single one may mean anything."""
-        count = self.start.rstrip(b"\r\n").count(b"\r")
-        return count if count > 1 else 0
-
-    @property
-    def last_state(self) -> bytes:
-        """What a terminal shows of it in the end."""
-        return (self.end or self.start).rstrip(b"\r\n").rpartition(b"\r")[2]
+    def width(self) -> int:
+        """How many bytes of it there would be to show."""
+        return self.length if self.end else len(self.start)
 
 
 def first_lines(content: Content, room: Allowance, most: int) -> LineSpan:
@@ -83,10 +77,10 @@ def first_lines(content: Content, room: Allowance, most: int) -> LineSpan:
             lines.append(line)
             offset += line.length
         else:
-            lines += [_Line(line + b"\n", len(line) + 1) for line in full]
+            lines += [_Line(as_left(line) + b"\n", len(line) + 1) for line in full]
             offset += len(window) - len(rest)
             if offset + len(rest) >= content.size and rest and len(full) < _LINES_LOOKED_AT:
-                lines.append(_Line(rest, len(rest)))
+                lines.append(_Line(as_left(rest), len(rest)))
                 break
         if offset >= content.size or len(_runs(lines)) >= most:
             break
@@ -114,7 +108,7 @@ def last_lines(content: Content, room: Allowance, most: int, total: int | None, 
     if not window:
         return EMPTY
     ended = [line + b"\n" for line in lines[:-1]] + [lines[-1] + newline]
-    return _assemble(_runs([_Line(line, len(line)) for line in ended])[-most:], room, total, from_end=True)
+    return _assemble(_runs([_Line(as_left(line), len(line)) for line in ended])[-most:], room, total, from_end=True)
 
 
 def _runs(lines: list[_Line]) -> list[_Line]:
@@ -129,7 +123,7 @@ def _runs(lines: list[_Line]) -> list[_Line]:
 def _assemble(lines: list[_Line], room: Allowance, number: int | None, *, from_end: bool = False) -> LineSpan:
     """Put together as many lines as fit, from the end that matters; `number` is the line number there."""
     longest = min(max(_LONG_LINE_BYTES, room.bytes // 4), room.bytes // 2)
-    if all(line.length <= longest and line.times == 1 and not line.rewrites for line in lines):
+    if all(line.width <= longest and line.times == 1 for line in lines):
         text = decoded(b"".join(line.start for line in lines))
         kept = cut.tail(text, room) if from_end else cut.head(text, room)
         if kept == text or not kept or _whole_lines(kept, text, from_end=from_end):
@@ -154,9 +148,7 @@ def _assemble_entries(
         named: dict[str, Any] = {} if at is None else {"line": at}
         named |= {"times": line.times} if line.times > 1 else {}
         entry: str | dict[str, Any] = utf8(decoded(line.start))
-        if line.rewrites and len(line.last_state) <= longest:
-            entry = named | {"rewritten": line.rewrites, "last": utf8(decoded(line.last_state))}
-        elif line.length > longest:
+        if line.width > longest:
             spent = Allowance(min(left.tokens, room.tokens // 3) - 26, min(left.bytes, room.bytes // 3) - 70)
             entry = _cut_line(line, named, spent)
         elif line.times > 1:
@@ -166,7 +158,7 @@ def _assemble_entries(
         if left.tokens < 0 or left.bytes < 0 or entry == {}:
             break
         shown.append(entry)
-        cut_lines += line.length > longest or line.rewrites > 0
+        cut_lines += line.width > longest
         size += line.length * line.times
         count += line.times
     return LineSpan(_joined(list(reversed(shown)) if from_end else shown), count, size, cut_lines)
@@ -178,7 +170,7 @@ def _cut_line(line: _Line, named: dict[str, Any], room: Allowance) -> dict[str, 
         return {}
     start = cut.head(decoded(line.start), Allowance(room.tokens * 2 // 3, room.bytes * 2 // 3))
     entry: dict[str, Any] = named | {"bytes": line.length, "start": utf8(start)}
-    if end := decoded(line.end or (line.start if len(line.start) == line.length else b"")):
+    if end := decoded(line.end or line.start):
         entry["end"] = utf8(cut.tail(end.rstrip("\n"), Allowance(room.tokens // 3, room.bytes // 3)))
     return entry
 
@@ -224,7 +216,7 @@ def _long_line(content: Content, start: int, window: bytes) -> _Line:
             break
         offset += len(block)
     end = content.read(offset - _LINE_END_BYTES, _LINE_END_BYTES)
-    return _Line(window, offset - start, _from_character(end))
+    return _Line(as_left(window), offset - start, as_left(_from_character(end)))
 
 
 def ends(content: Content, head_room: Allowance, tail_room: Allowance) -> tuple[str, int, str, int]:

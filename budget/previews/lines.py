@@ -1,14 +1,14 @@
 """Previews of text that consists of lines: its start, what stands out, its end, and what is between."""
 
+from collections import Counter
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 from ..content import Content
 from ..cut import Allowance
+from ..forms import CAUSE, DETAIL, ERROR, LEVEL, SUMMARY, WARNING
 from ..json_size import cost, less
 from ..notable import Notables, Watch
-from ..severity import WARNING, severity, word
 from . import ends
 from .base import Preview, Render, fitting, plural, share
 from .ends import LineSpan
@@ -31,7 +31,7 @@ _PAGE_BYTES = 6000
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """How the parts share the room, in per cent, and how many lines are worth showing at most."""
+    """What the failures get of the room at most and the head of the rest, in per cent, and how many lines are shown."""
 
     head: int
     middle: int
@@ -40,11 +40,29 @@ class _Layout:
 
 
 _LAYOUTS = {
-    "log": _Layout(head=45, middle=22, head_lines=30, tail_lines=30),
-    "lines": _Layout(head=55, middle=15, head_lines=50, tail_lines=25),
-    "text": _Layout(head=48, middle=18, head_lines=40, tail_lines=30),
-    "prose": _Layout(head=60, middle=15, head_lines=80, tail_lines=15),
+    "log": _Layout(head=50, middle=45, head_lines=30, tail_lines=30),
+    "lines": _Layout(head=65, middle=15, head_lines=50, tail_lines=25),
+    "text": _Layout(head=58, middle=45, head_lines=40, tail_lines=30),
+    "prose": _Layout(head=70, middle=15, head_lines=80, tail_lines=15),
+    "failure": _Layout(head=25, middle=75, head_lines=1, tail_lines=5),
+    "tests": _Layout(head=25, middle=85, head_lines=1, tail_lines=2),
 }
+_TESTS_PERCENT = 60
+"""Of the room, for the names of failed tests."""
+
+_NOTABLE_MAX = 8
+_FAILURE_TOKENS = 450
+"""What failed is told in this, or in little more if there are many names."""
+
+_RANKS = (SUMMARY, CAUSE, DETAIL, LEVEL, ERROR, WARNING)
+"""What tells most of the cause comes first."""
+
+_FOR_WANT_OF = {LEVEL: {CAUSE}, ERROR: {CAUSE, DETAIL}, WARNING: {CAUSE, DETAIL, LEVEL, ERROR}}
+"""What is told only if there is nothing of those."""
+
+_SOUGHT = ("error: ", "error TS", "error[", "E   ", ": error", " ERROR ", "ERROR in", "npm error", "ERROR:", "error:")
+_FOUND_MAX = 200
+"""A search that finds more than this leads to no answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +75,7 @@ class _Facts:
     notables: Notables
     watched: str
     note: str
+    whole: bytes
 
 
 def plan(
@@ -89,7 +108,9 @@ def plan(
         notables = _watch(whole or content.read(0, _WATCHED_BYTES))
     elif watched_bytes is not None and watched_bytes < content.size:
         watched = f" in the {watched_bytes >> 20} MiB of start and end"
-    facts = _Facts(content, layout, lines, notables, watched, note)
+    if notables.tests or {CAUSE, DETAIL, ERROR} & set(notables.kinds):
+        layout = _LAYOUTS["tests" if notables.tests else "failure"]
+    facts = _Facts(content, layout, lines, notables, watched, note, whole)
 
     def render(allowance: Allowance) -> Preview:
         return _render_one_line(facts, allowance) if lines == 1 else _render(facts, allowance)
@@ -105,22 +126,24 @@ def _watch(text: bytes) -> Notables:
 
 def _render(facts: _Facts, allowance: Allowance) -> Preview:
     content, layout = facts.content, facts.layout
-    room = Allowance(allowance.tokens - _FRAME.tokens, allowance.bytes - _FRAME.bytes)
+    most = _FAILURE_TOKENS if layout.head_lines == 1 else allowance.tokens
+    room = Allowance(min(most, allowance.tokens) - _FRAME.tokens, allowance.bytes - _FRAME.bytes)
     note = {"note": facts.note} if facts.note else {}
     room = less(room, cost(note)) if note else room
-    middle = _middle(facts, share(room, layout.middle), None)
-    rest = less(room, cost(middle)) if middle else room
-    head_share = layout.head * 100 // (100 - layout.middle)
-    head = ends.first_lines(content, share(rest, head_share), layout.head_lines)
-    tail_room = less(rest, cost(head.shown)) if head.lines >= layout.head_lines else share(rest, 100 - head_share)
+    failed = _failed(facts.notables, share(room, _TESTS_PERCENT))
+    told = failed | _notable(facts, less(share(room, layout.middle), cost(failed)), 0, 0)
+    rest = less(room, cost(told)) if told else room
+    head = ends.first_lines(content, share(rest, layout.head), layout.head_lines)
+    tail_room = less(rest, cost(head.shown)) if head.lines >= layout.head_lines else share(rest, 100 - layout.head)
     tail = ends.last_lines(content, tail_room, layout.tail_lines, facts.total, head.size)
-    if (between := _between(facts, head, tail)) != (1, None):
-        middle = _middle(facts, share(room, layout.middle), between)
+    first, last = _between(facts, head, tail)
+    if told:
+        told = failed | _notable(facts, less(share(room, layout.middle), cost(failed)), first, last)
     omitted = _omitted(facts, head, tail)
-    value: dict[str, Any] = {**note, "head": head.shown, **({"omitted": omitted} if omitted else {}), **middle}
+    value: dict[str, Any] = {**note, **told, "head": head.shown, **({"omitted": omitted} if omitted else {})}
     value |= {"tail": tail.shown} if tail.lines else {}
     left_out = _left_out(facts, head, tail)
-    return Preview(value, left_out, _suggest(facts, head, tail, middle) if left_out else {})
+    return Preview(value, left_out, _suggest(facts, head, tail) if left_out else {})
 
 
 def _between(facts: _Facts, head: LineSpan, tail: LineSpan) -> tuple[int, int | None]:
@@ -151,76 +174,90 @@ def _left_out(facts: _Facts, head: LineSpan, tail: LineSpan) -> str:
     )
 
 
-def _suggest(facts: _Facts, head: LineSpan, tail: LineSpan, middle: dict[str, Any]) -> dict[str, str]:
-    """Suggest the surroundings of what stands out; if that is more than is shown, all of it; else the next lines."""
+def _suggest(facts: _Facts, head: LineSpan, tail: LineSpan) -> dict[str, str]:
+    """Suggest what leads on: all errors if a search finds just them, the first one, or what follows of a long text."""
     first, last = _between(facts, head, tail)
-    hidden = _chosen(facts.notables, first, last)
-    if hidden and "notable" in middle:
-        number, text, alike = max(hidden, key=lambda found: severity(found[1].encode()))
-        many = alike > 1 or _more_than_listed(facts.notables, text, first, last)
-        # A word that only one of them has would find that one, of which the line is known.
-        if many and word(text) and (alike > 1 or sum(word(line) == word(text) for _, line, _ in hidden) > 1):
-            return {"grep": word(text)}
-        return {"lines": _around(number)}
     if head.cut and head.lines <= 1:
         return {"bytes": f"0-{_PAGE_BYTES - 1}"}
-    if last is not None and last < first:
-        return {"bytes": f"0-{_PAGE_BYTES - 1}"}
+    found = [(number, text) for number, text, kind, _, _ in _ranked(facts.notables) if kind not in (SUMMARY, WARNING)]
+    for number, text in found[:1]:
+        for word in _SOUGHT:
+            if word in text and 1 < facts.whole.count(word.encode()) <= _FOUND_MAX:
+                return {"grep": word}
+        if first <= number and (last is None or number <= last):
+            return {"lines": f"{max(1, number - 5)}-{number + 15}"}
+    if found or facts.layout is not _LAYOUTS["prose"] or (last is not None and last < first):
+        return {}
     end = first + _PAGE_LINES - 1
     return {"lines": f"{first}-{end if last is None else min(end, last)}"}
 
 
-def _around(number: int) -> str:
-    return f"{max(1, number - 10)}-{number + 20}"
+def _ranked(notables: Notables) -> list[tuple[int, str, str, int, str]]:
+    """Return (number, text, kind, how many alike, name), what tells most of the cause first."""
+    rows = [
+        (number, text, kind, alike, name)
+        for (number, text), kind, alike, name in zip(
+            notables.lines, notables.kinds, notables.alike, notables.names, strict=True
+        )
+    ]
+    kinds = set(notables.kinds)
+    ranks = [rank for rank in _RANKS if not kinds & _FOR_WANT_OF.get(rank, set())]
+    return sorted((row for row in rows if row[2] in ranks), key=lambda row: (ranks.index(row[2]), row[0]))
 
 
-def _more_than_listed(notables: Notables, text: str, first: int, last: int | None) -> bool:
-    """Tell whether lines that stand out as much as `text` lie between the ends without being listed."""
-    warning = severity(text.encode()) == WARNING
-    same = [number for number, line in notables.lines if (severity(line.encode()) == WARNING) == warning]
-    return len(same) < (notables.warnings if warning else notables.errors) and any(
-        number >= first and (last is None or number <= last) for number in same
+def _notable(facts: _Facts, room: Allowance, first: int, last: int | None) -> dict[str, Any]:
+    """Return the lines that tell of failures, none before `first` or behind `last`, and how many there are."""
+    ranked = _ranked(facts.notables)
+    hidden = [row for row in ranked if row[0] >= first and (last is None or not last or row[0] <= last)]
+    labels = [_labelled(*row, exact=facts.notables.is_exact) for row in hidden]
+    shown = fitting(labels[:_NOTABLE_MAX], room)
+    kept = sorted(zip(hidden, shown, strict=False), key=lambda pair: pair[0][0])
+    value: dict[str, Any] = {"notable": [label for _, label in kept]} if kept else {}
+    seen = {row[4] for row in hidden[: len(shown)]}
+    named = zip(facts.notables.names, facts.notables.alike, strict=True)
+    others = [f"{name} ×{alike:,}" for name, alike in named if name and name not in seen]
+    value |= {"others": ", ".join(others)} if others else {}
+    found = facts.notables
+    if found.is_exact and found.errors > (0 if facts.watched else len(shown)):
+        counts = ((found.errors, "error"), (found.warnings, "warning"))
+        value["notable_total"] = ", ".join(plural(n, noun) for n, noun in counts if n) + facts.watched
+    return value
+
+
+def _labelled(number: int, text: str, kind: str, alike: int, name: str, *, exact: bool) -> str:
+    return f"{number}: {text}" + (f" (×{alike:,})" if alike > 1 and exact else "")
+
+
+def _failed(notables: Notables, room: Allowance) -> dict[str, Any]:
+    """Return the names of the tests that failed, those of one file or suite in one text."""
+    suites: dict[str, Counter[str]] = {}
+    for name in dict.fromkeys(notables.tests):
+        suite, test = _divided(name)
+        suites.setdefault(suite, Counter())[test] += 1
+    named = [
+        (f"{suite}: " if suite else "") + ", ".join(test + (f" ×{n}" if n > 1 else "") for test, n in tests.items())
+        for suite, tests in suites.items()
+    ]
+    shown = fitting(named, room)
+    return (
+        {"failed": shown + ([f"and {len(named) - len(shown)} more"] if len(shown) < len(named) else [])}
+        if named
+        else {}
     )
 
 
-def _middle(facts: _Facts, room: Allowance, between: tuple[int, int | None] | None) -> dict[str, Any]:
-    """Return what is shown of the part between head and tail: the lines that stand out."""
-    first, last = between or (1, None)
-    chosen = _chosen(facts.notables, first, last)
-    worst = sorted(chosen, key=lambda found: (-severity(found[1].encode()), found[2], found[0]))
-    kept = set(fitting([_labelled(*found) for found in worst], room)[: max(1, room.tokens // 30)])
-    shown = [label for found in chosen if (label := _labelled(*found)) in kept]
-    if not shown:
-        return {}
-    listed = sum(1 for number, _ in facts.notables.lines if number < first or (last is not None and number > last))
-    every = facts.notables.total <= listed + len(shown) and not facts.watched
-    more = {} if every else {"notable_total": _totals(facts.notables) + facts.watched}
-    return {**more, "notable": shown}
-
-
-def _totals(notables: Notables) -> str:
-    counts = [plural(notables.errors, "error")] if notables.errors or not notables.warnings else []
-    return ", ".join(counts + ([plural(notables.warnings, "warning")] if notables.warnings else []))
-
-
-def _chosen(notables: Notables, first: int, last: int | None) -> list[tuple[int, str, int]]:
-    """Return (number, text, how many alike) of the notable lines in a range, one of each shape."""
-    alike = notables.alike or (1,) * len(notables.lines)
-    found: dict[str, tuple[int, str, int]] = {}
-    for (number, text), count in zip(notables.lines, alike, strict=False):
-        if number >= first and (last is None or number <= last):
-            found.setdefault(_bare(text), (number, text, count))
-    return list(found.values())
-
-
-@lru_cache(maxsize=256)
-def _bare(text: str) -> str:
-    return "".join(letter for letter in text.lower() if letter not in "0123456789abcdef")
-
-
-def _labelled(number: int, text: str, alike: int) -> str:
-    shown = text if len(text) <= 150 else text[:149] + "…"
-    return f"{number} (one of {alike:,} alike): {shown}" if alike > 1 else f"{number}: {shown}"
+def _divided(name: str) -> tuple[str, str]:
+    """Divide a test's name into its file or suite and its own; parameters are left out, for they are many."""
+    if (place := name.find("[")) > 0 and "::" in name[:place]:
+        name = name[:place] + "[…]"
+    if name.endswith(")") and " (" in name:  # unittest
+        test, _, suite = name[:-1].partition(" (")
+        return suite.removesuffix("." + test), test
+    for divider in ("::", " › ", " > "):
+        suite, found, test = name.rpartition(divider)
+        if found:
+            return suite, test
+    return "", name
 
 
 def _render_one_line(facts: _Facts, allowance: Allowance) -> Preview:
@@ -237,9 +274,6 @@ def _render_one_line(facts: _Facts, allowance: Allowance) -> Preview:
     if tail:
         value["tail"] = tail
     suggest = {"bytes": f"{begin}-{min(end, begin + _PAGE_BYTES) - 1}"}
-    if facts.notables.lines and (found := word(facts.notables.lines[0][1])):
-        value["notable"] = [facts.notables.lines[0][1]]
-        suggest = {"grep": found}
     return Preview(value, f"{end - begin:,} of {content.size:,} bytes", suggest)
 
 

@@ -8,6 +8,8 @@ from held import ROOMY, Held, parts, preview, seen, serialised
 from hypothesis import given
 from hypothesis import strategies as st
 
+BUILD = "".join(f"src/a.c:{i}:1: error: unknown type name {'g' * i}\n" for i in range(1, 30))
+
 STACK = """Traceback (most recent call last):
   File "/app/run.py", line 88, in main
     job()
@@ -47,16 +49,44 @@ def test_an_error_in_the_middle_is_seen_and_its_surroundings_are_suggested() -> 
     found = seen(log(50_000, 20_000))
     assert isinstance(found.value, dict)
     assert found.value["notable"] == ["20000: 2026-11-20T10:00:00 ERROR NEEDLE payment gateway exploded"]
-    assert dict(found.suggest) == {"lines": "19990-20020"}
+    assert dict(found.suggest) == {"lines": "19995-20015"}
 
 
-def test_many_errors_are_counted_and_suggested_as_a_search() -> None:
-    text = "".join(f"step {i} ok\nERROR in step {i}\n" for i in range(20_000))
-    found = seen(text)
+def test_many_errors_are_counted() -> None:
+    found = seen("".join(f"step {i} ok\n" * 9 + f"ERROR in step {i}\n" for i in range(20_000)))
     assert isinstance(found.value, dict)
     assert found.value["notable_total"] == "20,000 errors"
-    assert "alike" in found.value["notable"][0]
-    assert dict(found.suggest) == {"grep": "ERROR"}
+
+
+def test_a_search_is_suggested_only_if_it_finds_a_few() -> None:
+    few = seen(BUILD + "".join(f"compiled {i}\n" for i in range(9000)))
+    many = seen(BUILD * 80 + "".join(f"compiled {i}\n" for i in range(9000)))
+    assert dict(few.suggest) == {"grep": "error: "}
+    assert "grep" not in many.suggest
+
+
+def test_the_failed_tests_are_all_named_with_the_first_of_what_they_found() -> None:
+    failures = "".join(f"____ test_{i} ____\n\nE   assert {i} == x{'y' * i}\n\n" for i in range(40))
+    listed = "".join(f"FAILED tests/test_a.py::Views::test_{i} - assert\n" for i in range(40))
+    listed += "".join(f"FAILED tests/test_b.py::test_all[{i}]\n" for i in range(25))
+    value = parts("".join(f"quiet {i}\n" for i in range(300)) + failures + listed + "=== 65 failed in 1.20s ===\n")
+    views, every = value["failed"]
+    assert views == "tests/test_a.py::Views: " + ", ".join(f"test_{i}" for i in range(40))
+    assert every == "tests/test_b.py: test_all[…] ×25"
+    assert value["notable"][0] == "303: E   assert 0 == x"
+    assert value["tail"].endswith("=== 65 failed in 1.20s ===\n")
+
+
+def test_every_code_of_a_checker_is_named() -> None:
+    found = "".join(f"src/a.py:{i}:1: E{100 + i % 30} this is wrong\n" for i in range(3000))
+    value = parts(found)
+    told = "".join(value["notable"]) + value["others"]
+    assert all(f"E{100 + i}" in told for i in range(30))
+    assert value["notable_total"] == "3,000 errors"
+
+
+def test_nothing_is_suggested_about_a_log_without_failures() -> None:
+    assert dict(seen("".join(f"12:00:{i % 60:02} INFO all is well {i}\n" for i in range(9000))).suggest) == {}
 
 
 def test_an_error_is_listed_before_warnings_take_the_room() -> None:
@@ -118,10 +148,10 @@ def test_what_is_said_again_and_again_is_shown_once() -> None:
     assert value["tail"][-1] == {"line": 10503, "times": 700, "text": "bye\n"}
 
 
-def test_a_progress_bar_is_shown_as_it_was_left() -> None:
-    bar = "".join(f"\r{i}% |{'#' * (i // 2)}" for i in range(101))
+def test_a_progress_bar_is_shown_as_it_was_left_and_without_its_colours() -> None:
+    bar = "".join(f"\r\x1b[32m{i}%\x1b[0m |{'#' * (i // 2)}" for i in range(101))
     value = parts("Downloading\n" + bar + "\ndone\n" + "".join(f"file {i}\n" for i in range(9000)))
-    assert value["head"][1] == {"line": 2, "rewritten": 101, "last": "100% |" + "#" * 50}
+    assert value["head"].startswith("Downloading\n100% |" + "#" * 50 + "\ndone\n")
 
 
 def test_chinese_and_emoji_are_cut_between_characters() -> None:
@@ -176,9 +206,3 @@ def test_what_is_shown_as_text_is_a_true_start_and_end(lines: list[str], allowan
         assert not isinstance(tail, str) or text.decode().endswith(tail)
         if isinstance(head, str) and isinstance(tail, str) and "omitted" not in found.value and found.value:
             assert head + tail == text.decode()
-
-
-def test_a_word_that_only_one_notable_line_has_is_not_suggested() -> None:
-    quiet = "".join(f"quiet {i}\n" for i in range(300))
-    text = f"{quiet}=== FAILURES ===\n{quiet}an exception\n{quiet}" + "".join(f"FAILED {i * 'g'}\n" for i in range(25))
-    assert dict(seen(text, "run.log").suggest) == {"lines": "291-321"}
