@@ -17,6 +17,7 @@ import json
 import re
 import subprocess
 import time
+import warnings
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,12 +61,12 @@ SOURCES = [
     Source("Haddock", "libghc-aeson-doc", "libghc-aeson-doc/html", "#content", "Data-Aeson-Types"),
     Source("Texinfo", "bash-doc", "bash", "body", "bashref"),
 ]  # fmt: skip
-_BESIDE = "nav, [role=navigation], .navigation, .toc, #toc, .contents.topic, #table-of-contents, .sub-nav, .linenos, .linenodiv"
-_BESIDE += (
-    ", .listing_lines, .navheader, .navfooter, script, style, template, dialog:not([open]), .contents, #footer, .footer"
+_BESIDE = (
+    "nav, [role=navigation], .navigation, .toc, #toc, .contents.topic, ul.contents, #table-of-contents, .sub-nav, "
+    ".linenos, .linenodiv, .listing_lines, .navheader, .navfooter, #footer, .footer, script, style, template, button, "
+    "dialog:not([open]), a.headerlink, a.anchor, a.permalink, a.selflink, a.srclink, .viewcode-link"
 )
 _LISTING = "pre, div.fragment"
-_SIGN = "a.headerlink, a.anchor, a.permalink, a.mark, a.copiable-link, a.selflink, a.viewcode-link, a.reference.internal > .viewcode-link, a.srclink, button"
 _SPACE = re.compile(r"\s+")
 
 
@@ -103,27 +104,25 @@ def listing(element: Tag) -> str:
     return exact("\n".join(line.get_text() for line in lines) if lines else element.get_text())
 
 
+def _parsed(html: bytes | str) -> BeautifulSoup:
+    """Parse a page, with the white space in listings that are no `pre` too."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return BeautifulSoup(html, "lxml", preserve_whitespace_tags={"pre", "textarea", "div"})
+
+
 def of_page(html: bytes, main: str) -> Parts:
-    page = BeautifulSoup(html, "lxml")
+    page = _parsed(html)
     found = [
         element for element in page.select(main) if not any(around in page.select(main) for around in element.parents)
     ]
     for element in found:
-        for beside in element.select(_BESIDE):
-            if (
-                "contents" not in (beside.get("class") or [])
-                or beside.name == "ul"
-                or "topic" in (beside.get("class") or [])
-            ):
-                beside.extract()
-        for sign in [
-            *element.select(_SIGN),
-            *(a for a in element.select("a") if a.get_text().strip() in {"¶", "#", "§"}),
-        ]:
-            sign.decompose()
+        signs = [a for a in element.select("a") if a.get_text().strip() in {"¶", "#", "§"}]
+        for beside in [*element.select(_BESIDE), *signs]:
+            beside.extract()
         for line in element.select("dt br, h4 br"):
             line.replace_with(" ")
-    inside = BeautifulSoup("".join(str(element) for element in found), "lxml")
+    inside = _parsed("".join(str(element) for element in found))
     code = Counter(
         text
         for element in inside.select(_LISTING)

@@ -7,9 +7,6 @@ from turbohtml import Element, Node, Text
 _CODE_CELL = (
     "td.code, td.blob-code, td.rouge-code, td.hljs-ln-code, td.highlight, td.crayon-code, td.lntd, td.listing_code"
 )
-_LISTINGS = "pre, div.fragment, div.member-signature"
-"""The others are how Doxygen and javadoc set code."""
-
 _NUMBERS = (
     ".lineno, .linenos, .linenumber, .line-number, .line-numbers-rows, .lnt, .ln, .gutter, "
     ".hljs-ln-numbers, .blob-num, .react-syntax-highlighter-line-number, .linenodiv, .rouge-gutter, .crayon-nums, "
@@ -36,8 +33,8 @@ def tidy_listings(root: Element) -> None:
     """Bring every code listing inside `root` into one form, in place."""
     for cell in root.select(_CODE_CELL):
         _open_table(cell)
-    for block in root.select(_LISTINGS):
-        if block.closest(_LISTINGS) is block and block.parent is not None:
+    for block in root.select("pre"):
+        if block.closest("pre") is block and block.parent is not None:
             _tidy(block)
 
 

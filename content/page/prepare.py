@@ -10,9 +10,7 @@ from .tables import span
 _MACHINERY = 'script:not([type^="math/"]), style, link, iframe, object, embed, canvas, audio, video, template, noscript'
 _LABELS = frozenset({"a", "span", "time", "label", "button"})
 _NEIGHBOURS = ", ".join(f"{one} + {other}" for one in sorted(_LABELS) for other in sorted(_LABELS))
-_EXACT = (
-    "pre, code, kbd, samp, dt, .code-header, .member-signature, math, .katex, .MathJax, .MathJax_Preview, mjx-container"
-)
+_EXACT = "pre, code, kbd, samp, dt, .code-header, math, .katex, .MathJax, .MathJax_Preview, mjx-container"
 _ENOUGH_WORDS = 40
 _MOST_SPANNED = 50_000
 _STREAMED = re.compile(r"S:[0-9a-f]+")
@@ -40,8 +38,19 @@ def prepare(document: Document) -> None:
         if _STREAMED.fullmatch(element.attr("id") or ""):
             del element.attrs["hidden"]
     document.remove(_MACHINERY)
+    _mark_listings(document)
     _bound_spans(document)
     _part_neighbours(document)
+
+
+def _mark_listings(document: Document) -> None:
+    """Make a `pre` of the code of Doxygen and javadoc, which are set as code only by their style."""
+    for listing in document.select("div.fragment, div.member-signature"):
+        listing.tag = "pre"
+        if listing.select_one("div.line") is not None:
+            for child in listing.children:
+                if isinstance(child, Text) and not child.data.strip():
+                    child.extract()
 
 
 def _part_neighbours(document: Document) -> None:

@@ -162,7 +162,8 @@ def test_of_a_page_of_many_megabytes_the_start_is_read_and_that_is_said(tmp_path
 PROSE = "This part of the reference explains at some length what the function does, and when one would call it at all. "
 HOLES = f"""<h1>records</h1><p>{PROSE * 4}</p><h2>Reading</h2><pre>a
   b</pre><dl><dt class="sig">records.read(path, *, strict=False)</dt><dd>{PROSE * 2}</dd></dl>
-<h3>See</h3><pre>[[ . =~ [.] ]]</pre><p>{PROSE * 3}</p><h3>Returns</h3><p>int</p><pre>1</pre>"""
+<h3>See</h3><pre>[[ . =~ [.] ]]</pre><p>{PROSE * 3}</p><h3>Returns</h3><p>int</p><pre>1</pre>
+<div class="fragment"><div class="line">f()</div>\n<div class="line">{{</div>\n<div class="line"> 2 }}</div></div>"""
 MENU = "<nav><h2>Chapters</h2><a href=a.html>First chapter</a> <a href=b.html>Second chapter</a></nav>"
 
 
@@ -174,7 +175,15 @@ def test_documentation_keeps_every_listing_heading_and_term(generator: str, main
     head = f'<title>records</title><meta name="generator" content="{generator}">'
     found = extract(f"{head}<body>{MENU}{main.format(HOLES)}<footer>Made with a generator</footer>", URL)
     assert found.found == "main content"
-    for kept in ("# records", "## Reading", "### See", "### Returns", "```\na\n  b\n```", "```\n[[ . =~ [.] ]]\n```"):
+    for kept in (
+        "# records",
+        "## Reading",
+        "### See",
+        "### Returns",
+        "```\na\n  b\n```",
+        "```\n[[ . =~ [.] ]]\n```",
+        "f()\n{\n 2 }",
+    ):
         assert f"\n{kept}\n" in f"\n{found.markdown}"
     assert "\n`records.read(path, *, strict=False)`\n" in found.markdown
     assert "Chapters" not in found.markdown

@@ -113,7 +113,7 @@ def test_the_language_of_code_is_found_where_sites_put_it(html: str, language: s
         '<table><tr><td class="blob-num" data-line-number="1"></td><td class="blob-code">a</td></tr><tr><td class="blob-num"></td><td class="blob-code">  b</td></tr></table>',
         "<pre>a<br>  b</pre>",
         "<pre><div>a</div><div>  b</div></pre>",
-        '<div class="fragment"><div class="line"><span class="lineno">1 </span>a</div><div class="line">  b</div></div>',
+        '<div class="fragment"><div class="line"><span class="lineno">1 </span>a</div>\n<div class="line">  b</div></div>',
         '<div class="member-signature"><span>a</span>\n&nbsp;&nbsp;<span>b</span></div>',
         '<pre><span class="lineno">1 </span>a\n<span class="lineno">2 </span>  b</pre>',
     ],
