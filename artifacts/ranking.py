@@ -14,7 +14,7 @@ from .index import Progress
 from .matches import Layout, Query, Stretch
 
 if TYPE_CHECKING:
-    from .engines import Engine, Hit
+    from .engines import Engine, Hit, Hits
 
 WORDS_MAX = 8
 SHOWN = 10
@@ -25,7 +25,7 @@ _PASSAGE_BYTES = 500
 """A longer line is taken for several."""
 
 _HITS_MAX = 5000
-"""Of one artifact; the others are not looked at."""
+"""Looked at in one artifact. Of more, each word gets its share: a rare one is found behind frequent ones."""
 
 _TEXT_CHARACTERS = 256
 
@@ -87,7 +87,7 @@ class _Search:
     def __init__(self, artifacts: Sequence[Artifact], words: Sequence[str], progress: Progress) -> None:
         self._artifacts = artifacts
         self._progress = progress
-        self._words = sorted(words, key=len, reverse=True)
+        self._words = words
         self._pattern = f"(?i){'|'.join(self._words)}"
         self._engine: Engine | None = None
         self._is_stopped = False
@@ -126,7 +126,7 @@ class _Search:
         passages, alike = list(self._passages), dict(self._alike)
         total = sum(alike.values())
         having = {word: sum(count for words, count in alike.items() if word in words) for word in self._words}
-        worth = {word: math.log(1 + total / count) for word, count in having.items() if count}
+        worth = {word: math.log(1 + total / count) if count else 0.0 for word, count in having.items()}
         passages.sort(key=lambda passage: -sum(worth[word] for word in passage.words))
         shown: dict[str, None] = {}
         for passage in passages:
@@ -136,25 +136,35 @@ class _Search:
         return Ranking(Page(pieces), self._searched, len(self._artifacts) - self._searched)
 
     def _in(self, artifact: Artifact) -> list[_Passage]:
-        from .engines import engine
-
         begins: dict[int, int] = {}
         first: dict[tuple[int, int], Hit] = {}
-        words: dict[tuple[int, int], set[str]] = {}
         with artifact.opened() as content:
-            self._engine = engine(self._pattern, content, 0, content.size, self._report)
-            if self._is_stopped:
-                self._engine.stop()
-            for hit in self._engine.hits(_HITS_MAX, _HITS_MAX).found:
+            found = self._hits(content, self._pattern, _HITS_MAX)
+            hits = found.found
+            if not found.is_all:
+                share = _HITS_MAX // len(self._words)
+                apart = {hit for word in self._words for hit in self._hits(content, f"(?i){word}", share).found}
+                hits = sorted(apart, key=lambda hit: hit.offset)
+            for hit in hits:
                 begin = begins.setdefault(hit.line, hit.offset)
-                place = (hit.line, (hit.offset - begin) // _PASSAGE_BYTES)
-                first.setdefault(place, hit)
-                words.setdefault(place, set()).add(self._word_at(content, hit.offset))
-        return [_Passage(artifact, hit, frozenset(words[place])) for place, hit in first.items()]
+                first.setdefault((hit.line, (hit.offset - begin) // _PASSAGE_BYTES), hit)
+            return [_Passage(artifact, hit, self._words_about(content, hit.offset)) for hit in first.values()]
 
-    def _word_at(self, content: Opened, offset: int) -> str:
-        text = content.read(offset, 4 * _TEXT_CHARACTERS).decode("utf-8", "ignore").casefold()
-        return next((word for word in self._words if text.startswith(word)), self._words[0])
+    def _hits(self, content: Opened, pattern: str, most: int) -> "Hits":
+        from .engines import engine
+
+        self._engine = engine(pattern, content, 0, content.size, self._report)
+        if self._is_stopped:
+            self._engine.stop()
+        return self._engine.hits(most, most)
+
+    def _words_about(self, content: Opened, offset: int) -> frozenset[str]:
+        """Return the words on the line of a match, as far as they are near it."""
+        begin = max(0, offset - _PASSAGE_BYTES)
+        around = content.read(begin, 2 * _PASSAGE_BYTES)
+        start, end = around.rfind(b"\n", 0, offset - begin) + 1, around.find(b"\n", offset - begin)
+        text = around[start : end if end >= 0 else None].decode("utf-8", "replace").casefold()
+        return frozenset(word for word in self._words if word in text)
 
     def _shown(self, passage: _Passage) -> str:
         from .engines import Hits

@@ -35,6 +35,12 @@ def test_a_rare_word_counts_more_than_a_frequent_one(stored):
     assert rows(search([artifact], "error greenlet"))[0] == "a1:301:a greenlet\n"
 
 
+def test_a_rare_word_is_found_behind_a_flood_of_a_frequent_one(stored):
+    flood = b"a frequent word\n" * 8000
+    artifact = stored(flood + b"a rare and frequent word\n" + flood + b"rare\n")
+    assert rows(search([artifact], "frequent rare"))[:2] == ["a1:8001:a rare and frequent word\n", "a1:16002:rare\n"]
+
+
 def test_no_more_lines_are_shown_than_can_be_read_and_none_twice(stored):
     artifact = stored(b"needle\n" * 5000)
     assert rows(search([artifact], "needle")) == [f"a1:{line}:needle\n" for line in range(1, ranking.SHOWN + 1)]
