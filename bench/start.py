@@ -25,6 +25,7 @@ def starting(make):
     begun = time.perf_counter()
     client = make()
     client.handshake()
+    client.tools()
     took = time.perf_counter() - begun
     client.close()
     return took * 1000
@@ -45,8 +46,9 @@ def main(rounds):
 
         starts = [(starting(bare), starting(ours)) for _ in range(rounds)]
         floor, own = bare(), ours()
-        floor.handshake()
-        own.handshake()
+        for client in (floor, own):
+            client.handshake()
+            client.tools()
         time.sleep(5)
         calls = [
             (calling(floor, "echo", {"text": "x" * 100}), calling(own, "read_file", {"path": "small.txt"}))

@@ -53,8 +53,11 @@ class Client:
         return self.receive(self.send(method, params))
 
     def handshake(self):
+        """Begin, without a request for the tools: after that a server warms up for calls that may come."""
         self.request("initialize", INITIALIZE)
         self.send("notifications/initialized", notify=True)
+
+    def tools(self):
         return self.request("tools/list", {})["result"]["tools"]
 
     def call(self, tool, **arguments):
