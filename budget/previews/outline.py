@@ -24,6 +24,9 @@ _FRAME = Allowance(tokens=24, bytes=80)
 _MINIFIED_LINE_BYTES = 400
 """Source code whose lines are longer on average was not written by hand, and nobody reads it."""
 
+_LONG_LINED = {"markdown", "prose", "markup"}
+"""Paragraphs, and pages without line breaks, whose headings still tell what is in them."""
+
 _LINE_MIN_TOKENS = 4
 """An entry is never shorter: its number, a space and a name."""
 
@@ -49,8 +52,10 @@ def plan(content: Content, family: str, lines: int | None, least: int = 1) -> Re
     is_all = len(text) == content.size
     if lines is None and is_all:
         lines = text.count(b"\n") + (not text.endswith(b"\n"))
-    start = decoded(b"".join(text[:_HEAD_READ_BYTES].splitlines(keepends=True)[:_HEAD_LINES]))
-    if content.size > _MINIFIED_LINE_BYTES * (1 + text.count(b"\n")) and family not in {"markdown", "prose"}:
+    # What markup begins with is for programs.
+    head_lines = [] if family == "markup" else text[:_HEAD_READ_BYTES].splitlines(keepends=True)[:_HEAD_LINES]
+    start = decoded(b"".join(head_lines))
+    if family not in _LONG_LINED and content.size > _MINIFIED_LINE_BYTES * (1 + text.count(b"\n")):
         return _minified(content, start, lines)
     entries = definitions.definitions(text, family)
     if len(entries) < least:

@@ -8,6 +8,9 @@ from ..json_size import within
 from .shape import Scalar, Shape
 
 _KEY_CHARACTERS = 60
+_KINDS_OF_A_RANGE = 6
+"""More numbers or dates say no more than the least and the greatest."""
+
 _VALUE_CHARACTERS = 24
 _FEW_KEYS = 3
 """So few names of what lies too deep take no more room than their number."""
@@ -134,7 +137,10 @@ class _Writer:
         kinds = scalar.kinds
         if len(kinds) == 1 and scalar.count == total and detail.characters and not self.is_part:
             return f"always {_cut(kinds[0][0], detail.characters)}"
-        if 0 < len(kinds) <= detail.kinds and not self.is_part:
+        if (
+            0 < len(kinds) <= (min(detail.kinds, _KINDS_OF_A_RANGE) if scalar.span else detail.kinds)
+            and not self.is_part
+        ):
             are_counted = total > len(kinds)
             return "|".join(_cut(value, 40) + (f" {count:,}×" if are_counted else "") for value, count in kinds)
         text = scalar.type

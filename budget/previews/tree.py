@@ -8,7 +8,7 @@ from .. import cut
 from ..cut import Allowance
 from .base import Preview
 
-PICTURE_TOKENS = 800
+PICTURE_TOKENS = 450
 """A picture that is not the whole tree takes no more: beyond it a question (`grep`, a deeper path) is cheaper."""
 
 _ROUNDS = ((60, 20, 12, 5), (300, 40, 40, 20), (1 << 30, 200, 1 << 30, 40))

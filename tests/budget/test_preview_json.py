@@ -135,6 +135,11 @@ def test_dates_tell_the_first_and_the_last() -> None:
     assert parts(json.dumps(rows))["shape"] == "[336 × {at: str '2026-01-01T10:00:00Z'..'2026-12-28T10:00:00Z'}]"
 
 
+def test_of_more_than_a_few_numbers_the_range_is_told() -> None:
+    rows = [{"month": 1 + place % 12, "half": 1 + place % 2} for place in range(2400)]
+    assert parts(json.dumps(rows))["shape"] == "[2,400 × {month: int 1..12, half: 1 1,200×|2 1,200×}]"
+
+
 def test_one_error_among_a_few_values_is_counted() -> None:
     cells = [{"output_type": "error" if place == 23 else "stream", "text": "x" * 2000} for place in range(40)]
     assert "{output_type: 'stream' 39×|'error' 1×, " in parts(json.dumps({"cells": cells}))["shape"]

@@ -113,6 +113,11 @@ def test_an_outline_that_cannot_name_all_leaves_the_room_unused() -> None:
     assert tokens.count(serialised(parts(source, "big.py"))) < 450
 
 
+def test_of_markup_the_headings_are_shown_and_not_how_it_begins() -> None:
+    page = "<!DOCTYPE html><html><head><meta charset='utf-8'></head><h1>One</h1><h2>Two</h2>" + "<p>words</p>" * 900
+    assert parts(page, "page.html") == {"outline": ["1 # One", "1 ## Two"]}
+
+
 def test_minified_code_is_called_so_and_hardly_shown() -> None:
     value = parts("/* licence */\n" + "function(a){return a};var b=1;" * 3000, "a.min.js")
     assert value["note"] == "minified: 2 lines"
