@@ -527,7 +527,7 @@ EXPECTED: dict[str, tuple[tuple[str, ...], str]] = {
     "pytest-django-like": (("55 failed, 172 passed", "assert .'en-us', 'ru; Q=0.5'"), PYTEST),
     "pytest-collection": (("No module named 'typingg'",), ""),
     "pytest-xdist": (("248 failed",), PYTEST),
-    "unittest-django": (("AssertionError",), r"^(?:FAIL|ERROR): (\w+)"),
+    "unittest-django": (("Invalid isoformat string: '2012-4-9'",), r"^(?:FAIL|ERROR): (\w+)"),
     "traceback-django": (("No module named 'django.contrib.massages'",), ""),
     "traceback-chain": (("row 387 of orders.jsonl is unreadable", "JSONDecodeError"), ""),
     "mypy": (("Found 168 errors in 32 files",), r"\[([a-z]+(?:-[a-z]+)+)\]$"),

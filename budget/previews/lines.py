@@ -50,6 +50,7 @@ _LAYOUTS = {
 _TESTS_PERCENT = 60
 """Of the room, for the names of failed tests."""
 
+_NAMES_A_TEXT = 12
 _NOTABLE_MAX = 8
 _FAILURE_TOKENS = 450
 """What failed is told in this, or in little more if there are many names."""
@@ -179,12 +180,13 @@ def _suggest(facts: _Facts, head: LineSpan, tail: LineSpan) -> dict[str, str]:
     first, last = _between(facts, head, tail)
     if head.cut and head.lines <= 1:
         return {"bytes": f"0-{_PAGE_BYTES - 1}"}
-    found = [(number, text) for number, text, kind, _, _ in _ranked(facts.notables) if kind not in (SUMMARY, WARNING)]
-    for number, text in found[:1]:
-        for word in _SOUGHT:
-            if word in text and 1 < facts.whole.count(word.encode()) <= _FOUND_MAX:
-                return {"grep": word}
-        if first <= number and (last is None or number <= last):
+    found = [row for row in _ranked(facts.notables) if row[2] not in (SUMMARY, WARNING)]
+    for number, text, kind, alike, name in found[:1]:
+        words = [name] if name and kind == CAUSE else [word for word in _SOUGHT if word in text]
+        for word in words:
+            if 1 < (facts.whole.count(word.encode()) or alike) <= _FOUND_MAX:
+                return {"grep": word.replace("[", r"\[")}
+        if not name and first <= number and (last is None or number <= last):
             return {"lines": f"{max(1, number - 5)}-{number + 15}"}
     if found or facts.layout is not _LAYOUTS["prose"] or (last is not None and last < first):
         return {}
@@ -234,25 +236,25 @@ def _failed(notables: Notables, room: Allowance) -> dict[str, Any]:
     for name in dict.fromkeys(notables.tests):
         suite, test = _divided(name)
         suites.setdefault(suite, Counter())[test] += 1
-    named = [
-        (f"{suite}: " if suite else "") + ", ".join(test + (f" ×{n}" if n > 1 else "") for test, n in tests.items())
-        for suite, tests in suites.items()
-    ]
-    shown = fitting(named, room)
-    return (
-        {"failed": shown + ([f"and {len(named) - len(shown)} more"] if len(shown) < len(named) else [])}
-        if named
-        else {}
-    )
+    named: list[tuple[str, int]] = []
+    for suite, tests in suites.items():
+        names = [test + (f" ×{n}" if n > 1 else "") for test, n in tests.items()]
+        for at in range(0, len(names), _NAMES_A_TEXT):
+            begins = f"{suite}: " if suite and not at else ""
+            counted = sum(list(tests.values())[at : at + _NAMES_A_TEXT])
+            named.append((begins + ", ".join(names[at : at + _NAMES_A_TEXT]), counted))
+    shown = fitting([text for text, _ in named], room)
+    left_out = sum(count for _, count in named[len(shown) :])
+    return {"failed": shown + ([f"and {left_out:,} more"] if left_out else [])} if named else {}
 
 
 def _divided(name: str) -> tuple[str, str]:
     """Divide a test's name into its file or suite and its own; parameters are left out, for they are many."""
     if (place := name.find("[")) > 0 and "::" in name[:place]:
         name = name[:place] + "[…]"
-    if name.endswith(")") and " (" in name:  # unittest
-        test, _, suite = name[:-1].partition(" (")
-        return suite.removesuffix("." + test), test
+    test, found, suite = name.partition(" (")
+    if found and suite.partition(")")[0].endswith("." + test):  # unittest, perhaps with a subtest behind it
+        return suite.partition(")")[0].removesuffix("." + test), test
     for divider in ("::", " › ", " > "):
         suite, found, test = name.rpartition(divider)
         if found:

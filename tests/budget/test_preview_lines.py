@@ -70,8 +70,8 @@ def test_the_failed_tests_are_all_named_with_the_first_of_what_they_found() -> N
     listed = "".join(f"FAILED tests/test_a.py::Views::test_{i} - assert\n" for i in range(40))
     listed += "".join(f"FAILED tests/test_b.py::test_all[{i}]\n" for i in range(25))
     value = parts("".join(f"quiet {i}\n" for i in range(300)) + failures + listed + "=== 65 failed in 1.20s ===\n")
-    views, every = value["failed"]
-    assert views == "tests/test_a.py::Views: " + ", ".join(f"test_{i}" for i in range(40))
+    *views, every = value["failed"]
+    assert ", ".join(views) == "tests/test_a.py::Views: " + ", ".join(f"test_{i}" for i in range(40))
     assert every == "tests/test_b.py: test_all[…] ×25"
     assert value["notable"][0] == "303: E   assert 0 == x"
     assert value["tail"].endswith("=== 65 failed in 1.20s ===\n")
@@ -206,3 +206,16 @@ def test_what_is_shown_as_text_is_a_true_start_and_end(lines: list[str], allowan
         assert not isinstance(tail, str) or text.decode().endswith(tail)
         if isinstance(head, str) and isinstance(tail, str) and "omitted" not in found.value and found.value:
             assert head + tail == text.decode()
+
+
+def test_the_cases_of_a_test_are_counted_and_what_has_no_room_too() -> None:
+    cases = "".join(f"ERROR: test_a (app.Views.test_a) (n={i})\n" for i in range(20))
+    many = "".join(f"FAIL: test_{i:09} (app.Other.test_{i:09})\n" for i in range(200))
+    failed = parts(cases + many + "quiet\n" * 9)["failed"]
+    assert failed[0] == "app.Views: test_a ×20"
+    assert failed[-1] == f"and {200 - sum(text.count('test_') for text in failed[1:-1])} more"
+
+
+def test_a_suggested_search_is_a_valid_pattern() -> None:
+    text = "".join(f"error[E0308]: mismatched types\n   --> src/a.rs:{i}:1\n" for i in range(90))
+    assert dict(seen(text + "quiet 1\n" * 999).suggest) == {"grep": "E0308"}
