@@ -220,7 +220,7 @@ def fuzz_notable(data, step):
         line += data.count(b"\n", at, at + step)
     for found in (whole.result(), pieces.result()):
         for number, text in found.lines:
-            visible(text)
+            visible(text.replace("\n", " "))
             assert 1 <= number <= data.count(b"\n") + 1
 
 
