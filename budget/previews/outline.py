@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import cut
-from ..clean import utf8
+from ..clean import as_left, utf8
 from ..content import Content
 from ..cut import Allowance, longest
 from ..json_size import cost, less
@@ -54,7 +54,7 @@ def plan(content: Content, family: str, lines: int | None, least: int = 1) -> Re
         lines = text.count(b"\n") + (not text.endswith(b"\n"))
     # What markup begins with is for programs.
     head_lines = [] if family == "markup" else text[:_HEAD_READ_BYTES].splitlines(keepends=True)[:_HEAD_LINES]
-    start = decoded(b"".join(head_lines))
+    start = decoded(as_left(b"".join(head_lines)))
     if family not in _LONG_LINED and content.size > _MINIFIED_LINE_BYTES * (1 + text.count(b"\n")):
         return _minified(content, start, lines)
     entries = definitions.definitions(text, family)

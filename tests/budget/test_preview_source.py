@@ -118,6 +118,11 @@ def test_of_markup_the_headings_are_shown_and_not_how_it_begins() -> None:
     assert parts(page, "page.html") == {"outline": ["1 # One", "1 ## Two"]}
 
 
+def test_how_a_document_begins_is_shown_without_colours() -> None:
+    page = "# One\n\n\x1b[31mred\x1b[0m words\n\n## Two\n\n" + "words and more words\n" * 900
+    assert parts(page, "page.md")["head"].startswith("# One\n\nred words\n")
+
+
 def test_minified_code_is_called_so_and_hardly_shown() -> None:
     value = parts("/* licence */\n" + "function(a){return a};var b=1;" * 3000, "a.min.js")
     assert value["note"] == "minified: 2 lines"
