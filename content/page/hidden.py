@@ -1,8 +1,9 @@
 """Removes what a page holds and a browser does not show: it is no part of the page for its reader."""
 
 import re
+from itertools import islice
 
-from turbohtml import Document
+from turbohtml import Document, Element
 
 from .formulas import DISPLAY, INLINE
 from .segments import WORD
@@ -14,10 +15,15 @@ _HIDING = re.compile(
     re.IGNORECASE,
 )
 _STYLE_CHARACTERS = 2_000
-_SHOWN_ON_REQUEST = (
-    "details, [role=tabpanel], [hidden=until-found], [class*=tab i], [class*=accordion i], [class*=collaps i], "
-    "[class*=panel i], [class*=expand i]"
+_OPENED = (
+    "accordion", "answer", "carousel", "collaps", "drawer", "expand", "faq", "panel", "slick", "slide", "swiper", "tab",
+    "toggle",
+)  # fmt: skip
+_SHOWN_ON_REQUEST = ", ".join(
+    ["details", "[role=tabpanel]", "[role=region]", "[hidden=until-found]"]
+    + [f"[{where}*={name} i]" for name in _OPENED for where in ("class", "id")]
 )
+_LEVELS = 3
 _CONTENT = f"body, main, article, h1, [role=main], .{INLINE}, .{DISPLAY}"
 """Formulas stand hidden beside their picture."""
 
@@ -37,5 +43,11 @@ def remove_hidden(document: Document) -> None:
         if not by_style and not element.matches("[hidden], [aria-hidden=true], dialog"):
             continue
         is_content = element.matches(_CONTENT) or element.select_one(_CONTENT) is not None
-        if not is_content and element.closest(_SHOWN_ON_REQUEST) is None and len(WORD.findall(element.text)) <= most:
+        if not is_content and not _is_opened(element) and len(WORD.findall(element.text)) <= most:
             element.extract()
+
+
+def _is_opened(element: Element) -> bool:
+    """Tell whether a click shows the element, as it says itself or what stands closely around it."""
+    around = (one for one in islice(element.ancestors, _LEVELS) if isinstance(one, Element))
+    return any(one.matches(_SHOWN_ON_REQUEST) for one in (element, *around))

@@ -201,6 +201,7 @@ def test_documentation_keeps_every_listing_heading_and_term(generator: str, main
         '<p style="opacity:0.0;">{}</p>',
         '<p style="position:absolute;left:-9999px">{}</p>',
         "<dialog>{}</dialog>",
+        '<div class="tabs"><div><div><div><p hidden>{}</p></div></div></div></div>',
     ],
 )
 @pytest.mark.parametrize("whole", [False, True])
@@ -216,6 +217,9 @@ def test_what_no_browser_shows_is_no_text(hidden: str, whole: bool) -> None:
     [
         '<div role="tabpanel" hidden>{}</div>',
         '<div class="accordion-body" style="display:none">{}</div>',
+        '<div class="faq__answer" style="display:none"><p>{}</p></div>',
+        '<div id="react-collapsed-panel-2" aria-hidden="true">{}</div>',
+        '<div class="accordion"><div><p hidden>{}</p></div></div>',
         "<details><summary>More</summary><p>{}</p></details>",
         "<dialog open>{}</dialog>",
         '<p style="opacity:0.9">{}</p>',
