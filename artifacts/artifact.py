@@ -39,6 +39,16 @@ class Artifact:
         return self.record.id
 
     @property
+    def name(self) -> str:
+        """What it is called within the session, `a7-terminal.log`: of its content file, or its id if it has none."""
+        return self.record.content or self.id
+
+    @property
+    def handle(self) -> str:
+        """The key to its session."""
+        return self._contents.handle
+
+    @property
     def ref(self) -> str:
         """Its self-contained name, `<handle>/a7`: readable wherever the handle is accepted."""
         return str(self._reference)

@@ -15,7 +15,10 @@ State = Literal["whole", "live", "partial"]
 Fact = str | int | float | bool | None
 
 ID = re.compile(r"a[1-9][0-9]{0,8}", re.ASCII)
-_CONTENT = re.compile(r"(a[1-9][0-9]{0,8})-[A-Za-z0-9._-]{1,60}", re.ASCII)
+LABEL = re.compile(r"-[A-Za-z0-9._-]{1,60}", re.ASCII)
+"""How the name of a content file goes on behind the id."""
+
+_CONTENT = re.compile(rf"({ID.pattern}){LABEL.pattern}", re.ASCII)
 _NOT_IN_LABELS = re.compile(r"[^A-Za-z0-9._-]+")
 LABEL_MAX_CHARACTERS = 60
 _STATES = ("whole", "live", "partial")

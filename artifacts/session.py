@@ -179,8 +179,8 @@ class Session:
         """Return an artifact as it is now.
 
         Args:
-            reference: `a7`, `<handle>/a7` (also of another session of the same owner), either after `artifact://`, or
-                the path of its content file.
+            reference: `a7` or `a7-terminal.log`, also after a handle (of another session of the same owner, too) or
+                after `artifact://`; or the path of its content file.
             opener: opens local files by the rules for files, for artifacts that refer to one.
 
         Raises:
@@ -189,9 +189,10 @@ class Session:
         self._touch()
         named = Reference.parse(reference)
         if named is not None and named.handle not in {"", self.handle}:
-            return self._neighbour(named.handle).open(named.id, opener)
+            return self._neighbour(named.handle).open(named.id + named.label, opener)
         artifact = self._of_path(reference) if named is None else named.id
-        if not artifact or (record := self._find(artifact)) is None:
+        record = self._find(artifact) if artifact else None
+        if record is None or (named is not None and named.label and record.content != named.id + named.label):
             raise errors.unknown_artifact()
         return self._view(record, opener)
 

@@ -3,7 +3,6 @@
 python bench/capture.py [ROUNDS]
 """
 
-import json
 import os
 import subprocess
 import sys
@@ -13,6 +12,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
 
+from bursar.budget.reply import Reply
 from wire import server
 
 COMMANDS = {
@@ -32,7 +32,7 @@ def redirected(command, target):
 
 def captured(client, command, expected):
     text, is_error, took = client.call("terminal", command=command, timeout_s=600)
-    reply = json.loads(text)
+    reply = Reply.parse(text).value
     assert not is_error, text
     assert reply["size"]["bytes"] == expected, reply
     os.truncate(reply["path"], 0)

@@ -3,7 +3,6 @@
 python bench/first_sight.py
 """
 
-import json
 import re
 import sys
 import tempfile
@@ -15,6 +14,7 @@ from bursar.budget import tokens
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
 
+from bursar.budget.reply import Reply
 from wire import server
 
 SEEN = re.compile(inputs.NEEDLE.replace("-", "."))
@@ -39,7 +39,7 @@ class Table:
 def ask(client, table, name, tool, arguments, needle=SEEN.pattern):
     first = client.call(tool, **arguments)
     table.row(name, tool, first, wanted=False)
-    reply = json.loads(first[0])
+    reply = Reply.parse(first[0]).value
     further = client.call("read_artifact", artifact=reply["artifact"], grep=needle)
     table.row("", "read_artifact grep", further)
     return reply

@@ -15,6 +15,7 @@ import time
 from collections import Counter, defaultdict
 from pathlib import Path
 
+from bursar.budget.reply import Reply
 from http_wire import Gone, Refused, Wire
 
 _LINES = 1500
@@ -58,7 +59,7 @@ class Peer:
         if kind == "terminal":
             script = f"awk 'BEGIN{{for(i=1;i<={_LINES};i++)print \"{self.mark} call {number} line \" i}}'"
             text = await self._call(kind, "terminal", command=script, **where)
-            reply = json.loads(text)
+            reply = Reply.parse(text).value
             self.artifacts[reply["artifact"]] = number
             self.session = reply["artifact"].partition("/")[0]
             expected = f"{self.mark} call {number} line 1\n"

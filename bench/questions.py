@@ -30,6 +30,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 import corpus
 import first_looks
 from bursar.budget import tokens
+from bursar.budget.reply import Reply
 from question_set import QUESTIONS, Needle, Question, Step, Things
 from wire import INITIALIZE, Client, module
 
@@ -132,7 +133,7 @@ def shown(replies: Sequence[str]) -> str:
     parts: list[str] = []
     for reply in replies:
         try:
-            parts.extend(strings(json.loads(reply)))
+            parts.extend(strings(Reply.parse(reply).value))
         except ValueError:
             parts.append(html.unescape(reply))
     text = re.sub(r"\[([^\]\n]*)\]\([^)\s]*\)", r"\1", "\n".join(parts))
@@ -204,7 +205,7 @@ def command(text: str) -> Step:
 
 def reference(reply: str) -> str:
     """Return how a reply names its artifact: what a model copies from it."""
-    return json.loads(reply)["artifact"]
+    return Reply.parse(reply).value["artifact"]
 
 
 class Shell:
@@ -293,7 +294,7 @@ def by_field(arm: Arm) -> None:
             asked = "grep" if '"grep"' in turn.call else "range" if '"lines"' in turn.call else ""
             kinds.setdefault(f"{turn.tool} {asked}".strip(), []).append(turn)
             try:
-                reply = json.loads(turn.reply)
+                reply = Reply.parse(turn.reply).value
             except ValueError:
                 reply = {"error": turn.reply}
             for name, value in reply.items():
@@ -322,7 +323,7 @@ def break_even(server: Server, shell: Shell) -> None:
         plain = tokens.count(shell.run(asked)[2])
         _, _, reply = server.step(command(asked))
         ours, read = tokens.count(reply), 0
-        if "incomplete" in json.loads(reply):
+        if "incomplete" in Reply.parse(reply).value:
             wanted = {"artifact": reference(reply), "grep": f"^{re.escape(text[lines // 2])}$", "context": 0}
             tool, arguments, found = server.step(("read_artifact", wanted))
             read = tokens.count(found)

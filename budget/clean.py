@@ -60,6 +60,16 @@ def escaped(form: str) -> str:
     return _ACTING.sub(lambda found: json.dumps(found.group())[1:-1], form)
 
 
+_UNPLAIN = re.compile(
+    "\r(?!\n)|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff" + "".join(f"{chr(a)}-{chr(b)}" for a, b in _HIDDEN) + "]"
+)
+
+
+def is_plain(text: str) -> bool:
+    """Tell whether a text shows all that is in it as it stands: nothing but tabs and line breaks acts unseen."""
+    return _UNPLAIN.search(text) is None
+
+
 def utf8(text: str) -> str:
     """Return `text` with every lone surrogate as U+FFFD and nothing else changed: it can be encoded as UTF-8.
 

@@ -26,7 +26,11 @@ def cost(value: object) -> Allowance:
 
 def within(value: object, allowance: Allowance) -> bool:
     """Tell whether a value's JSON form is within both ceilings."""
-    text = dumps(value)
+    return text_within(dumps(value), allowance)
+
+
+def text_within(text: str, allowance: Allowance) -> bool:
+    """Tell whether a text, as it stands, is within both ceilings."""
     size = len(text.encode())
     # There are never more tokens than bytes: what is small enough needs no counting.
     return size <= allowance.bytes and (size <= allowance.tokens or tokens.fits(text, allowance.tokens))

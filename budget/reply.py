@@ -1,17 +1,17 @@
-"""Fit a reply, whatever is in it, into its ceiling: one line of valid JSON that is never cut as a string."""
+"""Fit a reply, whatever is in it, into its ceiling: a line of JSON that is never cut, and a text behind it."""
 
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, cast
 
 from . import cut
 from .ceilings import Ceiling
-from .clean import clean
+from .clean import clean, is_plain
 from .cut import Allowance
-from .json_size import cost, dumps, less, within
+from .json_size import cost, dumps, less, text_within, within
 from .previews.base import Preview, Resume, View
 
 FACT_MAX_CHARACTERS = 300
@@ -40,12 +40,13 @@ class Draft:
     """A reply before it is fitted; its entries are shown in this order.
 
     Attributes:
-        entries: artifact, path, did and facts. The last of them go first if there are too many.
+        entries: artifact and facts. The last of them go first if there are too many.
         reference: of the artifact that the next call is to read.
-        size: of the whole content.
+        size: of the whole content; shown beside a part of it.
         view: shows the content.
         preview: how much a view shows of a content that does not fit whole, if less than there is room for.
         parts: replies of several items in one call; they share the ceiling and keep their places.
+        beside_part: further entries that are shown only beside a part of the content, such as where all of it lies.
     """
 
     entries: Mapping[str, Any]
@@ -54,6 +55,7 @@ class Draft:
     view: View | None = None
     preview: Allowance | None = None
     parts: Sequence["Draft"] = ()
+    beside_part: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     @property
     def content_bytes(self) -> int:
@@ -73,8 +75,23 @@ class Reply:
 
     @cached_property
     def text(self) -> str:
-        """It as it is sent: one line of JSON."""
-        return dumps(self.value)
+        """It as it is sent: one line of JSON, and behind it the preview if that is a text in which all is seen."""
+        preview = self.value.get("preview")
+        if not isinstance(preview, str) or not is_plain(preview):
+            return dumps(self.value)
+        line = dumps({name: value for name, value in self.value.items() if name != "preview"})
+        return f"{line}\n{preview}" if preview else line
+
+    @classmethod
+    def parse(cls, text: str) -> "Reply":
+        """Understand a reply as it was sent.
+
+        Raises:
+            ValueError: it is none, such as an error.
+        """
+        line, _, preview = text.partition("\n")
+        value = dict(json.loads(line))
+        return cls(value | ({"preview": preview} if preview else {}))
 
     @property
     def is_partial(self) -> bool:
@@ -95,7 +112,7 @@ def error_line(code: str, message: str, fix: str, ceiling: Ceiling) -> str:
 
 
 def next_call(reference: str, suggest: Resume) -> str:
-    """Write the call that a model can make next, such as `read_artifact(artifact="…/a7", lines="41-80")`.
+    """Write the call that a model can make next, such as `read_artifact(artifact="a7", lines="41-80")`.
 
     A long argument is not repeated: the model has just written it.
     """
@@ -150,8 +167,10 @@ def _fit(draft: Draft, ceiling: Allowance) -> dict[str, Any]:
     if uncounted > 0 and (text := view.whole(Allowance(uncounted, uncounted))) is not None:
         return _assemble(draft, Preview(text))
     room = less(ceiling, cost(frame))
-    if (text := view.whole(room)) is not None and within(reply := _assemble(draft, Preview(text)), ceiling):
-        return reply
+    if (text := view.whole(_quoted(room))) is not None:
+        reply = _assemble(draft, Preview(text))
+        if text_within(Reply(reply).text, ceiling):
+            return reply
     room = less(room, Allowance(min(_NEXT.tokens, room.tokens // 2), min(_NEXT.bytes, room.bytes // 2)))
     if draft.preview is not None:
         room = Allowance(min(room.tokens, draft.preview.tokens), min(room.bytes, draft.preview.bytes))
@@ -162,12 +181,17 @@ def _fit(draft: Draft, ceiling: Allowance) -> dict[str, Any]:
     return _fit_bare(draft, ceiling)
 
 
+def _quoted(room: Allowance) -> Allowance:
+    """Return what a text takes as a JSON string that takes `room` as it stands, or more; source has most to escape."""
+    return Allowance(room.tokens * 4 // 3, room.bytes * 4 // 3)
+
+
 def _fit_bare(draft: Draft, ceiling: Allowance) -> dict[str, Any]:
     """Fit a reply without a preview: entries go from the last, then what is left of the first is cut."""
     shown = draft.view.part(Allowance(0, 0)) if draft.view is not None else Preview("")
     entries = dict(draft.entries)
     while entries:
-        reply = _assemble(Draft(entries, draft.reference, draft.size), shown)
+        reply = _assemble(replace(draft, entries=entries), shown)
         if within(reply, ceiling):
             return reply
         if len(entries) == 1:
@@ -181,13 +205,14 @@ def _fit_bare(draft: Draft, ceiling: Allowance) -> dict[str, Any]:
 
 
 def _assemble(draft: Draft, shown: Preview) -> dict[str, Any]:
-    reply = dict(draft.entries)
+    reply: dict[str, Any] = dict(draft.entries)
     if not shown.is_complete:
-        whole = f" ({shown.measures['tokens']} tokens in all)" if "tokens" in shown.measures else ""
-        more = f"; see more: {next_call(draft.reference, shown.suggest)}" if shown.suggest else ""
-        reply["incomplete"] = shown.left_out + whole + more
-    if draft.size or shown.measures:
-        reply["size"] = {**draft.size, **shown.measures}
+        more = f"; {next_call(draft.reference, shown.suggest)}" if shown.suggest else ""
+        reply |= {**draft.beside_part, "incomplete": shown.left_out + more}
+        if size := {**draft.size, **shown.measures}:
+            reply["size"] = size
+    elif draft.size.get("bytes") == 0:
+        reply["empty"] = True
     if draft.view is not None:
         reply["preview"] = shown.value
     return reply

@@ -23,7 +23,7 @@ from . import completion, log, prompts, resources
 from .client import Context, client_of
 from .dispatch import Answer, Dispatcher
 from .instructions import instructions
-from .schema import described
+from .schema import as_listed
 
 
 def build(dispatcher: Dispatcher, listed: anyio.Event) -> Server[Any]:
@@ -33,7 +33,7 @@ def build(dispatcher: Dispatcher, listed: anyio.Event) -> Server[Any]:
         dispatcher: the choke point that answers calls.
         listed: set when a client has asked for the tools.
     """
-    tools = [described(tool, takes_session=dispatcher.sessions.are_remote) for tool in dispatcher.tools.values()]
+    tools = as_listed(dispatcher.tools.values(), takes_session=dispatcher.sessions.are_remote)
     schemas = {tool.name: tool.input_schema for tool in tools}  # else the SDK lists all tools at every call over HTTP
 
     async def list_tools(ctx: Context, params: PaginatedRequestParams | None) -> ListToolsResult:

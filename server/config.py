@@ -112,11 +112,14 @@ class Settings:
     )
     proxy: str = _setting("", "fetch through this proxy, which then owns the address rule", "URL")
     ignore_robots: bool = _setting(False, "fetch pages although robots.txt asks not to")
-    reply_bytes: int = _setting(8192, "largest reply, in bytes of its JSON text", "N", least=1024)
+    reply_bytes: int = _setting(
+        0, "largest reply, in bytes", "N", words="by what is known of the client, else 8,192", least=1024
+    )
     reply_tokens: int = _setting(
-        2000,
-        "largest reply, in o200k tokens: half of it for a preview, four times as much for calls in flight together",
+        0,
+        "largest reply, in o200k tokens, unless a call asks for more; four times as much for calls in flight together",
         "N",
+        words="by what is known of the client, else 2,000",
         least=256,
     )
     patience_s: float = _setting(
@@ -202,16 +205,6 @@ class Settings:
     )
 
     @property
-    def preview_tokens(self) -> int:
-        """Size of the preview of a content that does not fit whole."""
-        return self.reply_tokens // 2
-
-    @property
-    def parallel_tokens(self) -> int:
-        """Size of the replies of one session's calls in flight, all together."""
-        return 4 * self.reply_tokens
-
-    @property
     def capture_bytes(self) -> int:
         """What one command may print."""
         return max(1, min(self.session_quota_bytes, self.quota_bytes) // 2)
@@ -259,7 +252,8 @@ class Settings:
         chosen = cast("tuple[object, ...]", value if isinstance(value, tuple) else (value,))
         if choices and (wrong := set(chosen).difference(choices)):
             raise BursarError("bad_setting", f"{option} cannot be {wrong.pop()!r}", f"Use {' or '.join(choices)}")
-        if least is not None and not value >= least:  # not a number is not at least anything
+        is_chosen = value != setting.default
+        if least is not None and is_chosen and not value >= least:  # not a number is not at least anything
             raise BursarError("bad_setting", f"{option} cannot be {value:g}", f"Use at least {least:g}")
 
     def _check_tokens(self) -> None:

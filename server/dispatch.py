@@ -17,10 +17,11 @@ from ..budget.clean import clean
 from ..errors import BursarError
 from ..guard.commands import Commands
 from ..guard.fair import shared_by
+from ..guard.names import written
 from ..guard.net import Net
 from ..guard.paths import Workspace
 from ..guard.workers import Workers
-from ..tools.base import Call, Done, Outcome, Picture, Reading, Tool, ToolArgs
+from ..tools.base import Call, Done, Outcome, Picture, Reading, ShownArgs, Tool, ToolArgs
 from . import log
 from .arguments import checked
 from .callers import Client
@@ -29,7 +30,7 @@ from .constant_time import ConstantTimeRefusals
 from .fitter import Fitter
 from .lru_counter import LruCounter
 from .progress import reported
-from .render import SAME_MIN_BYTES, draft_of
+from .render import SAME_MIN_BYTES, Naming, draft_of
 from .session_resolver import Sessions
 
 _GRACE = 1.1
@@ -41,6 +42,9 @@ _REPLY_LEAST_S = 0.4
 
 _SHARED_BYTES = 1600
 """A content of fewer bytes needs no share of what a turn may cost: so small, 20 of them fit beside one another."""
+
+_PARALLEL = 4
+"""So many replies of the usual size may come back into one turn; more calls in flight share that."""
 
 _QUIET_TURNS = 8
 """Admission of the event loop without another arrival, after which all calls of a burst are taken to have arrived."""
@@ -148,9 +152,13 @@ class Dispatcher:
 
     def client(self, name: str) -> Client:
         """Describe a client by the name it gives itself."""
-        ceiling = ceiling_for(name, Ceiling(self.settings.reply_bytes, self.settings.reply_tokens))
-        if self.settings.patience_s:
-            ceiling = replace(ceiling, patience_s=self.settings.patience_s)
+        ceiling, settings = ceiling_for(name), self.settings
+        if settings.reply_bytes:
+            ceiling = replace(ceiling, bytes=settings.reply_bytes)
+        if settings.reply_tokens:
+            ceiling = replace(ceiling, tokens=settings.reply_tokens, most_tokens=settings.reply_tokens)
+        if settings.patience_s:
+            ceiling = replace(ceiling, patience_s=settings.patience_s)
         shows = {"on": True, "off": False}.get(self.settings.thumbnails, not prints_pictures(name))
         return Client(name, ceiling, shows_pictures=shows)
 
@@ -207,6 +215,8 @@ class Dispatcher:
                 async with self.turn(account, client, sharer):
                     answer = await self._answer(tool, args, session, replace(client, progress=progress), account)
             is_known = answer.value.get("session") == session.handle
+            if session.handle in answer.text:
+                self.sessions.introduce(session, client)
             return answer
         finally:
             self.sessions.end_call(session, is_known=is_known)
@@ -227,11 +237,19 @@ class Dispatcher:
             outcome = await self._run(tool, args, call)
             if _length(outcome) > _SHARED_BYTES:
                 await flight.settle()
-            share = max(self.settings.parallel_tokens // flight.company, reply.PART_MIN_TOKENS)
-            ceiling = client.ceiling if share >= client.ceiling.tokens else replace(client.ceiling, tokens=share)
             left_s = call.patience_s * _GRACE - (anyio.current_time() - began)
             stored, seen = self._store(outcome, call)
-            return await self._render(stored, seen, call, ceiling, account, max(left_s, _REPLY_LEAST_S))
+            naming = Naming(self.sessions.home(session, client), by_uri=self.sessions.are_remote)
+            draft = draft_of(stored, naming, seen)
+            if isinstance(stored, Done) and stored.output is not None and not naming.home:
+                draft = replace(draft, entries={**draft.entries, **self._introduction(session)})
+            wanted = args.max_tokens if isinstance(args, ShownArgs) else 0
+            ceiling = _of_one(client.ceiling, wanted, flight.company)
+            return await self._render(stored, draft, ceiling, account, max(left_s, _REPLY_LEAST_S))
+
+    def _introduction(self, session: Session) -> Mapping[str, str]:
+        """Tell where the artifacts lie, for whoever shares the machine; the handle stands in their names."""
+        return {} if self.sessions.are_remote else {"dir": clean(written(str(session.directory)), 4096)}
 
     async def remove_session(self, handle: str, owner: str) -> None:
         """Delete a session with everything in it: its calls and its commands end, and nothing is stored in it again.
@@ -318,13 +336,11 @@ class Dispatcher:
     async def _render(
         self,
         outcome: Outcome,
-        seen: set[str],
-        call: Call,
+        draft: reply.Draft,
         ceiling: Ceiling,
         account: CallRecord,
         within_s: float,
     ) -> Answer:
-        draft = draft_of(outcome, call, self.settings.preview_tokens, seen, by_uri=self.sessions.are_remote)
         account.artifact = _kept_at(outcome)
         account.content_bytes = draft.content_bytes
         made = await self.fitter.fit(draft, ceiling, within_s)
@@ -368,6 +384,14 @@ class Dispatcher:
             return reading
         advice = f"read {times} times now, unchanged; grep finds what you look for"
         return replace(reading, facts={**reading.facts, "note": advice})
+
+
+def _of_one(ceiling: Ceiling, wanted: int, company: int) -> Ceiling:
+    """Return the ceiling of a call that asks for so many tokens, or none in particular, in company of others."""
+    if wanted:
+        return replace(ceiling, tokens=min(max(wanted, reply.PART_MIN_TOKENS), ceiling.most_tokens))
+    share = max(_PARALLEL * ceiling.tokens // company, reply.PART_MIN_TOKENS)
+    return replace(ceiling, tokens=min(share, ceiling.tokens))
 
 
 def _content(artifact: Artifact) -> str:

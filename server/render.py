@@ -1,7 +1,7 @@
 """From the outcome of a tool to the draft of its reply."""
 
-from collections.abc import Collection
-from dataclasses import replace
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..artifacts import Artifact, Reference
@@ -10,10 +10,16 @@ from ..budget.cut import Allowance
 from ..budget.previews.preview import CaptureFacts, ContentView, Hint
 from ..budget.reply import Draft, facts, next_call
 from ..guard.names import written
-from ..tools.base import Call, Done, Outcome, Reading
+from ..tools.base import Done, Fact, Outcome, Reading
+
+PREVIEW_TOKENS = 600
+"""Of a content that does not fit whole: enough to ask the next question by."""
 
 BYTES_PER_TOKEN = 4.5
 """Room in bytes that goes with a preview's tokens: English prose has about that many, so neither ceiling idles."""
+
+_WORTH_TELLING_S = 10
+"""Of a command that took longer, the time is told: it may be run in another way the next time."""
 
 SAME_MIN_BYTES = 1200
 """A repeated content shorter than this is shown again: pointing to it would cost as much."""
@@ -25,46 +31,79 @@ def view_of(artifact: Artifact, hint: Hint) -> ContentView:
     return ContentView(artifact, known, hint, artifact.sha256)
 
 
-def draft_of(
-    outcome: Outcome, call: Call, preview_tokens: int, seen: Collection[str] = (), *, by_uri: bool = False
-) -> Draft:
+@dataclass(frozen=True, slots=True)
+class Naming:
+    """How artifacts are named in a reply.
+
+    Attributes:
+        home: handle of the session whose artifacts need no handle: the caller's connection has it already. Empty if
+            the caller may come back over another connection.
+        by_uri: tell the address of a resource where else the path of the file is told.
+    """
+
+    home: str = ""
+    by_uri: bool = False
+
+    def name(self, artifact: Artifact) -> str:
+        """Return what an artifact is called."""
+        return artifact.name if artifact.handle == self.home else f"{artifact.handle}/{artifact.name}"
+
+    def reference(self, artifact: Artifact) -> str:
+        """Return what it is called in a call that is suggested: it stands beside its name, so the id will do."""
+        return artifact.id if artifact.handle == self.home else artifact.ref
+
+    def path(self, artifact: Artifact) -> str:
+        """Return where all of it is."""
+        return artifact.uri if self.by_uri else clean(written(artifact.path), 4096)
+
+
+def _news(facts: Mapping[str, Fact]) -> Mapping[str, Fact]:
+    """Leave out what a reader takes for granted: success, at once, behind the walls that were promised."""
+    usual = {"exit_code": 0, "isolation": "kernel", "took_s": facts.get("took_s")}
+    if isinstance(took_s := usual["took_s"], int | float) and took_s >= _WORTH_TELLING_S:
+        del usual["took_s"]
+    return {name: value for name, value in facts.items() if name not in usual or value != usual[name]}
+
+
+def draft_of(outcome: Outcome, naming: Naming, seen: Collection[str] = ()) -> Draft:
     """Draft the reply to a call whose outputs are stored.
 
     Args:
         outcome: what the tool returned, its writers replaced by their artifacts.
-        call: what was called.
-        preview_tokens: size of the preview of a content that does not fit whole.
+        naming: what artifacts are called.
         seen: references of artifacts that the session was shown before; they are only pointed to.
-        by_uri: tell the address of a resource where else the path of the file is told.
     """
     if isinstance(outcome, Reading):
-        return _of_reading(outcome, call)
-    preview = Allowance(preview_tokens, int(preview_tokens * BYTES_PER_TOKEN))
-    parts = [_of_done(part, "", preview, seen, by_uri) for part in outcome.parts]
-    return replace(_of_done(outcome, call.did, preview, seen, by_uri), parts=parts)
+        return _of_reading(outcome, naming)
+    parts = [_of_done(part, naming, seen) for part in outcome.parts]
+    return replace(_of_done(outcome, naming, seen), parts=parts)
 
 
-def _of_reading(reading: Reading, call: Call) -> Draft:
+def _of_reading(reading: Reading, naming: Naming) -> Draft:
     artifact = reading.artifact
-    named = {} if artifact is None else {"artifact": artifact.ref}
-    entries = named | facts({"did": call.did, **reading.facts})
-    return Draft(entries, reference="" if artifact is None else artifact.ref, view=reading.page)
+    if artifact is None:
+        return Draft(facts(reading.facts), view=reading.page)
+    said = {name: value for name, value in reading.facts.items() if (name, value) != ("isolation", "kernel")}
+    entries = {"artifact": naming.name(artifact)} | facts(said)
+    return Draft(entries, naming.reference(artifact), view=reading.page)
 
 
-def _of_done(done: Done, did: str, preview: Allowance, seen: Collection[str], by_uri: bool) -> Draft:
-    told = facts(({"did": did} if did else {}) | dict(done.facts))
-    if by_uri and (kept := Reference.parse(str(told.get("artifact")))) is not None:  # an output that is not shown
-        told |= {"path": kept.uri}
+def _of_done(done: Done, naming: Naming, seen: Collection[str]) -> Draft:
+    shown = facts(_news(done.facts))
+    if naming.by_uri and (kept := Reference.parse(str(shown.get("artifact")))) is not None:  # one that is not shown
+        shown |= {"path": kept.uri}
     if not isinstance(done.output, Artifact):
-        return Draft(told)
+        return Draft(shown)
     artifact = done.output
-    path = artifact.uri if by_uri else clean(written(artifact.path), 4096)
-    entries = {"artifact": artifact.ref, "path": path} | told
+    reference = naming.reference(artifact)
+    entries = {"artifact": naming.name(artifact)} | shown
     if artifact.ref in seen:
-        note = {"same_as": f"unchanged since it was shown; see it again: {next_call(artifact.ref, {})}"}
-        return Draft(entries | note, artifact.ref, _size(artifact))
+        note = {"same_as": f"unchanged since it was shown; see it again: {next_call(reference, {})}"}
+        return Draft(entries | note, reference)
     view = done.view or view_of(artifact, done.hint)
-    return Draft(entries, artifact.ref, _size(artifact), view, preview)
+    preview = Allowance(PREVIEW_TOKENS, int(PREVIEW_TOKENS * BYTES_PER_TOKEN))
+    beside_part = {"path": naming.path(artifact)}
+    return Draft(entries, reference, _size(artifact), view, preview, beside_part=beside_part)
 
 
 def _size(artifact: Artifact) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """A tool as clients list it: its description and a schema without a superfluous token."""
 
 import inspect
+from collections.abc import Iterable
 from typing import Any, cast
 
 from mcp_types import Tool as ListedTool
@@ -11,8 +12,27 @@ from ..tools.base import Tool, ToolArgs
 _SESSION = {"type": "string", "description": "ses_… of an earlier artifact"}
 
 
+def as_listed(tools: Iterable[Tool[Any]], *, takes_session: bool = False) -> list[ListedTool]:
+    """Describe tools for `tools/list`; what several have alike is explained by the first of them.
+
+    Args:
+        tools: in the order in which they are listed.
+        takes_session: calls may name the session they work in.
+    """
+    descriptions = [described(tool, takes_session=takes_session) for tool in tools]
+    explained: set[tuple[str, str]] = set()
+    for tool in descriptions:
+        for name, argument in tool.input_schema["properties"].items():
+            key = name, argument.get("description", "")
+            if key in explained:
+                del argument["description"]
+            elif key[1]:
+                explained.add(key)
+    return descriptions
+
+
 def described(tool: Tool[Any], *, takes_session: bool = False) -> ListedTool:
-    """Describe a tool for `tools/list`.
+    """Describe one tool.
 
     Annotations are truthful: clients run only read-only tools in parallel and without asking.
 
@@ -22,16 +42,16 @@ def described(tool: Tool[Any], *, takes_session: bool = False) -> ListedTool:
     """
     schema = input_schema(tool.Args)
     if takes_session:
-        schema["properties"] = {**schema["properties"], "session": _SESSION}
+        schema["properties"] = {**schema["properties"], "session": dict(_SESSION)}
     return ListedTool(
         name=tool.name,
         description=inspect.cleandoc(type(tool).__doc__ or ""),
         input_schema=schema,
         annotations=ToolAnnotations(
-            read_only_hint=tool.read_only,
-            destructive_hint=tool.destructive,
-            idempotent_hint=tool.read_only,
-            open_world_hint=tool.open_world,
+            # What the protocol assumes of a tool that says nothing is left unsaid.
+            read_only_hint=tool.read_only or None,
+            destructive_hint=None if tool.read_only or tool.destructive else False,
+            open_world_hint=None if tool.open_world else False,
         ),
     )
 
@@ -45,7 +65,7 @@ def input_schema(arguments: type[ToolArgs]) -> dict[str, Any]:
     # A tool's own arguments come before those that several tools share.
     properties = sorted(schema.get("properties", {}).items(), key=lambda one: one[0] not in arguments.__annotations__)
     return {"type": "object", "properties": dict(properties)} | {
-        key: schema[key] for key in ("required", "additionalProperties") if key in schema
+        key: schema[key] for key in ("required",) if key in schema
     }
 
 
@@ -54,7 +74,8 @@ def _plain(schema: dict[str, Any]) -> dict[str, Any]:
     if "default" in kept and not kept["default"]:
         del kept["default"]
     if "properties" in kept:
-        kept["properties"] = {name: _plain(value) for name, value in kept["properties"].items()}
+        listed = {name: value for name, value in kept["properties"].items() if not value.get("unlisted")}
+        kept["properties"] = {name: _plain(value) for name, value in listed.items()}
     if "items" in kept:
         kept["items"] = _plain(kept["items"])
     if "anyOf" in kept:

@@ -54,6 +54,7 @@ class Sessions(ABC):
         default_factory=OrderedDict[_Key, tuple[Session, float]]
     )
     _connections: OrderedDict[_Key, str] = field(default_factory=OrderedDict[_Key, str])
+    _introduced: set[_Key] = field(default_factory=set[_Key])
     _calls: dict[str, dict[anyio.CancelScope, anyio.Event]] = field(
         default_factory=dict[str, dict[anyio.CancelScope, anyio.Event]]
     )
@@ -101,8 +102,9 @@ class Sessions(ABC):
             self._alone.add(session.handle)
             return session
         self._connections[owner, connection] = session.handle
+        self._introduced.discard((owner, connection))
         if len(self._connections) > _CONNECTIONS_MAX:
-            self._connections.popitem(last=False)
+            self._introduced.discard(self._connections.popitem(last=False)[0])
         return session
 
     async def resolve_unlocked(self, arguments: Mapping[str, Any], client: Client) -> Session:
@@ -115,6 +117,22 @@ class Sessions(ABC):
                 if error.code != "session_locked" or anyio.current_time() > until:
                     raise
             await anyio.sleep(_LOCKED_POLL_S)
+
+    def home(self, session: Session, client: Client) -> str:
+        """Return a session's handle if its artifacts need not be named with it: the caller was told it before.
+
+        That is so on a connection that has this session for its own. Empty where each call may be the first that
+        somebody makes.
+        """
+        key = self.owner(client), self.connection(client)
+        is_own = key in self._introduced and self._connections.get(key) == session.handle
+        return session.handle if is_own else ""
+
+    def introduce(self, session: Session, client: Client) -> None:
+        """Take note that a caller was told the handle of a session, if it is the one of the connection."""
+        key = self.owner(client), self.connection(client)
+        if key[1] and self._connections.get(key) == session.handle:
+            self._introduced.add(key)
 
     def current(self, client: Client) -> Session | None:
         """Return the session of a call that names none in its arguments, if there is one already; makes none."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, Protocol, TypeVar, cast
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from ..artifacts import Artifact, Session, Writer
 from ..budget.page import Page
@@ -47,6 +47,21 @@ class ToolArgs(BaseModel):
             return False
         is_zero = isinstance(value, int | float) and not isinstance(value, bool) and value == 0
         return value is None or value == "" or (is_zero and name not in cls.zeros)
+
+
+def unlisted(default: Any = None) -> Any:  # noqa: ANN401 - as pydantic's Field
+    """Declare an optional argument that is understood, and that no schema spends a model's attention on."""
+    return Field(default, json_schema_extra={"unlisted": True}, coerce_numbers_to_str=default is None or None)
+
+
+class ShownArgs(ToolArgs):
+    """Arguments of a tool that shows a content.
+
+    Attributes:
+        max_tokens: how long the reply may be, within what the client takes; 0 for the usual.
+    """
+
+    max_tokens: int = 0
 
 
 class Progress(Protocol):

@@ -30,16 +30,13 @@ class DirectoryTreeArgs(ToolArgs):
 
     zeros = frozenset({"depth"})
 
-    path: str = Field("", description="directory; default: the first root")
-    depth: int = Field(1, description="levels to list", json_schema_extra={"minimum": 0, "maximum": DEEPEST_LISTED})
-    all: bool = Field(default=False, description="also what .gitignore hides, and .git")
+    path: str = ""
+    depth: int = Field(1, description="levels", json_schema_extra={"minimum": 0, "maximum": DEEPEST_LISTED})
+    all: bool = Field(default=False, description="also what .gitignore hides")
 
 
 class DirectoryTree(Tool[DirectoryTreeArgs]):
-    """List a directory as a tree, with sizes, and counts of all that lies below. Links are shown, not followed.
-
-    The artifact lists each entry down to depth with its full path, one per line: grep it.
-    """
+    """List a directory with sizes, and counts of all that lies below; the artifact has each full path: grep it."""
 
     name: ClassVar[str] = "directory_tree"
     read_only: ClassVar[bool] = True

@@ -52,13 +52,13 @@ _PLAIN = {"html": "html", "text": "txt", "json": "json", "PDF document": "pdf"}
 class DownloadImageArgs(ToolArgs):
     """Arguments of `download_image`."""
 
-    url: str = Field(description="Address of the image file")
-    strip: bool = Field(default=False, description="Remove metadata such as GPS position")
-    thumbnail: bool = Field(default=False, description="Also show it to you, at most 320 px")
+    url: str = Field()
+    strip: bool = Field(default=False, description="remove metadata")
+    thumbnail: bool = Field(default=False, description="show it to you")
 
 
 class DownloadImage(Tool[DownloadImageArgs]):
-    """Download an image and check it by decoding. Tells where it lies, its format and size, or why it failed."""
+    """Download an image and check it by decoding."""
 
     name: ClassVar[str] = "download_image"
     open_world: ClassVar[bool] = True

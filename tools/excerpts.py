@@ -12,7 +12,7 @@ from ..artifacts.reader import Excerpt
 from ..artifacts.search import Found
 from ..artifacts.spans import Span
 from ..errors import BursarError
-from .base import Call, Reading, ToolArgs
+from .base import Call, Reading, ShownArgs
 from .progress import Counter, in_thread, watched
 
 QUICK_BYTES = 1 << 20
@@ -26,13 +26,13 @@ _LEAST_S = 0.2
 _CONTEXT = re.compile(r"\s*(\d{1,18})\s*(?:-\s*(\d{1,18})\s*)?", re.ASCII)
 
 
-class ExcerptArgs(ToolArgs):
+class ExcerptArgs(ShownArgs):
     """Which part of a content to show; a tool may take `bytes` and `tail` besides."""
 
-    lines: str | None = Field(None, description='"40-50", "40-" or "-50" (the last)', coerce_numbers_to_str=True)
-    grep: str | None = Field(None, description="regex, also within lines")
-    context: str | None = Field(None, description='"3" lines around, "2-5" before-after', coerce_numbers_to_str=True)
-    count: bool = Field(default=False, description="only count matches")
+    lines: str | None = Field(None, description='"40-50", "-50": the last', coerce_numbers_to_str=True)
+    grep: str | None = Field(None, description="regex")
+    context: str | None = Field(None, description='"3" or "2-5" lines', coerce_numbers_to_str=True)
+    count: bool = Field(default=False, description="matches only")
 
     @property
     def asks(self) -> bool:

@@ -17,7 +17,7 @@ from ..artifacts.spans import Span
 from ..budget.page import Page, Piece
 from ..errors import BursarError
 from . import excerpts
-from .base import Call, Fact, Progress, Reading, Tool
+from .base import Call, Fact, Progress, Reading, Tool, unlisted
 from .excerpts import ExcerptArgs
 from .progress import Counter, watched
 from .running import Looks, recorded, still_running
@@ -30,15 +30,15 @@ _SETTLE_S = 0.1
 class ReadArtifactArgs(ExcerptArgs):
     """Which artifact, and what of it."""
 
-    artifact: str = Field("", description="reference, id or path; omit to list them")
+    artifact: str = Field("", description="omit to list them")
     bytes: str | None = Field(None, description='"0-4095"', coerce_numbers_to_str=True)
-    tail: int | None = Field(None, description="last lines")
-    search: str | None = Field(None, description="words; ranks lines, of all artifacts if none is given")
-    wait_s: float = Field(0, description="gather so long from a running command; ends with it, or at a match of grep")
+    tail: int | None = unlisted()
+    search: str | None = Field(None, description="words: best lines of all")
+    wait_s: float = Field(0, description="for the end of a command, or a match")
 
 
 class ReadArtifact(Tool[ReadArtifactArgs]):
-    """Page through or search the full output of an earlier call, or list this session's outputs."""
+    """Read on in the output of an earlier call, search it, or list this session's outputs."""
 
     name: ClassVar[str] = "read_artifact"
     read_only: ClassVar[bool] = True

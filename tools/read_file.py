@@ -13,10 +13,10 @@ from ..budget.previews.preview import Hint
 from ..content import encoding
 from ..content.encoding import Encoding, ToUtf8
 from ..errors import BursarError
-from ..guard.names import rewritten, written
+from ..guard.names import rewritten
 from ..guard.opened import OpenedFile
 from . import excerpts
-from .base import Call, Done, Fact, Outcome, Tool
+from .base import Call, Done, Outcome, Tool, unlisted
 from .excerpts import ExcerptArgs
 from .progress import in_thread
 
@@ -46,12 +46,12 @@ Beat = Callable[[float, float], None]
 class ReadFileArgs(ExcerptArgs):
     """Which file, and which part of it to show."""
 
-    path: str = Field(description="absolute, or relative to the first root")
-    bytes: str | None = Field(None, description='"0-4095"', coerce_numbers_to_str=True)
+    path: str = Field(description="relative to the first root")
+    bytes: str | None = unlisted()
 
 
 class ReadFile(Tool[ReadFileArgs]):
-    """Read a file of any size, encoding or kind in the workspace: preview it, show a range, or search it."""
+    """Look at a file of any size or kind, show a range of it, or search it at once."""
 
     name: ClassVar[str] = "read_file"
     read_only: ClassVar[bool] = True
@@ -82,7 +82,7 @@ class ReadFile(Tool[ReadFileArgs]):
                 lambda pulse: self._stored(args.path, call, pulse.beat), call.progress, "bytes read"
             )
         if not args.asks:
-            return Done(_facts(artifact), artifact, Hint(name=_original(artifact)))
+            return Done(artifact.facts, artifact, Hint(name=_original(artifact)))
         reading = await excerpts.part(args, artifact, call, began)
         noted = {name: artifact.facts[name] for name in _NOTED if name in artifact.facts}
         return replace(reading, facts={**noted, **reading.facts})
@@ -179,9 +179,3 @@ def _noted(file: OpenedFile, found: Encoding) -> dict[str, str | int | float | b
 
 def _original(artifact: Artifact) -> str:
     return artifact.source.path if artifact.source is not None else artifact.path
-
-
-def _facts(artifact: Artifact) -> dict[str, Fact]:
-    source = artifact.source
-    file: dict[str, Fact] = {"file": written(source.path)} if source is not None else {}
-    return {**file, **artifact.facts}

@@ -16,9 +16,19 @@ from ..budget.page import Page
 from ..errors import BursarError
 from ..guard.command import Command, Exit
 from ..guard.sandbox.policy import Level
-from .base import Call, Done, Fact, Outcome, Reading, Tool, ToolArgs
+from .base import Call, Done, Fact, Outcome, Reading, ShownArgs, Tool
 from .progress import watched
-from .running import GRACE_S, Facts, Looks, Running, close_output, outcome, recorded, refused, still_running
+from .running import (
+    GRACE_S,
+    Facts,
+    Looks,
+    Running,
+    close_output,
+    outcome,
+    recorded,
+    refused,
+    still_running,
+)
 
 TIMEOUT_S = 120.0
 LONGEST_S = 86_400.0
@@ -57,23 +67,20 @@ _UNIT = "bytes of output"
 _END_OF_INPUT = "\x04"
 
 
-class TerminalArgs(ToolArgs):
+class TerminalArgs(ShownArgs):
     """What to run and how, or which running command to attend to."""
 
-    command: str = Field("", description="what bash runs")
-    cwd: str = Field("", description="default: the first root")
-    timeout_s: float = Field(0, description="default 120, in background 86400")
-    input: str = Field("", description="text for stdin, line break included; else stdin is empty")
-    background: bool = Field(default=False, description="for servers: answer at once and let it run, stdin open")
-    artifact: str = Field("", description="of a running command: to send input, stop it, or wait for its end")
-    stop: bool = Field(default=False, description="end it and all it started")
+    command: str = ""
+    cwd: str = ""
+    timeout_s: float = Field(0, description="default 120")
+    input: str = Field("", description="for stdin")
+    background: bool = Field(default=False, description="let it run, stdin open")
+    artifact: str = Field("", description="a running command: to send input, stop or wait")
+    stop: bool = False
 
 
 class Terminal(Tool[TerminalArgs]):
-    """Run a bash command. Its output, stdout and stderr in order, is kept whole in the artifact however long it is.
-
-    Everything it started is killed when it ends or at timeout_s. There is no tty: prompts read end of file.
-    """
+    """Run a bash command. All it started is killed when it ends. There is no tty: prompts read end of file."""
 
     name: ClassVar[str] = "terminal"
     destructive: ClassVar[bool] = True
@@ -231,6 +238,7 @@ async def _start(args: TerminalArgs, call: Call, writer: Writer) -> tuple[Comman
                 output_bytes=min(usual.output_bytes, writer.room),
             ),
             session=call.session.directory,
+            env={"ARTIFACTS": str(call.session.directory)},
         )
     writer.when_full = command.cut_off
     if args.background and stdin:

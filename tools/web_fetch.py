@@ -4,6 +4,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from http import HTTPStatus
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -47,6 +48,9 @@ _WORKER_FACTS = frozenset(
 
 _NEWS = frozenset("failed_at code cause fix note unreadable".split())
 
+_UNSAID = {"source", "language", "words"}
+"""Kept in the record, and no news to whoever reads the page."""
+
 _AT_THE_SAME_TIME = 6
 _MAX_URLS = 20
 _LEAST_S = 0.5
@@ -67,15 +71,12 @@ _LOOK = "download_image(url=…) keeps it as an image file and can show it"
 class WebFetchArgs(ExcerptArgs):
     """Arguments of `web_fetch`."""
 
-    url: str | list[str] = Field(description="Address, or a list of up to 20")
-    mode: Mode = Field(default="readable", description="readable: main content as Markdown; raw: bytes as received")
+    url: str | list[str] = Field(description="or up to 20")
+    mode: Mode = Field(default="readable", description="raw: as received")
 
 
 class WebFetch(Tool[WebFetchArgs]):
-    """Fetch web pages or files: main content as Markdown; PDF, feeds, JSON, CSV, text and images by kind.
-
-    A long page shows its outline with line numbers and its start: ask for its sections by lines.
-    """
+    """Fetch a page as Markdown, or a PDF, feed, JSON, text or image by its kind; search it or show lines at once."""
 
     name: ClassVar[str] = "web_fetch"
     read_only: ClassVar[bool] = True
@@ -136,11 +137,7 @@ async def _part(job: "_Fetch", args: WebFetchArgs) -> Done:
             done = replace(done, facts={**_news(done.facts), **reading.facts}, view=reading.page)
     except BursarError as error:
         done = replace(done, facts={**done.facts, "code": error.code, "cause": error.message, "fix": error.fix})
-    facts = dict(done.facts)
-    if facts.get("final_url") == job.url:
-        # Twenty parts share one reply.
-        del facts["final_url"]
-    return replace(done, facts={"url": job.url, **facts})
+    return replace(done, facts={"url": job.url, **done.facts})
 
 
 def _news(facts: Mapping[str, Fact]) -> dict[str, Fact]:
@@ -199,7 +196,7 @@ class _Fetch:
             response = await fetching(reuse="never")
         writer, entry = received.writer, response.entry
         if writer is None:
-            return Done(facts=_facts(response) | ({} if response.failure else {"bytes": 0}))
+            return Done(facts=self._facts(response) | ({} if response.failure else {"bytes": 0}))
         known = None if entry is None else self._same(writer, entry)
         if known is not None:
             writer.discard()
@@ -210,6 +207,17 @@ class _Fetch:
         if entry is not None:
             cache.keep(entry, raw.ref)
         return await self._outcome(raw, response, received.head, is_known=known is not None)
+
+    def _facts(self, response: Response) -> dict[str, Fact]:
+        """Tell what is not as one expects it: another address, a failure, what may be out of date."""
+        facts: dict[str, Fact] = {} if response.final_url == self.url else {"final_url": response.final_url}
+        if response.status != HTTPStatus.OK:
+            facts["status"] = response.status
+        if response.content_type and "html" not in response.content_type:
+            facts["content_type"] = response.content_type
+        if response.source == "cache":
+            facts["from"] = "this session's cache"
+        return facts | (_failure_facts(response.failure) if response.failure else {})
 
     def _left(self) -> float:
         return self.call.patience_s - margin_s(self.call) - (time.monotonic() - self.started)
@@ -232,7 +240,7 @@ class _Fetch:
 
     async def _outcome(self, raw: Artifact, response: Response, head: bytes, *, is_known: bool) -> Done:
         kind = kind_of(response.content_type, response.final_url, head)
-        facts = _facts(response)
+        facts = self._facts(response)
         hint = Hint(name=f"page.{kind.suffix}")
         if self.mode == "raw":
             return Done(facts=facts, output=raw, hint=hint)
@@ -248,7 +256,6 @@ class _Fetch:
     async def _as_markdown(
         self, raw: Artifact, response: Response, kind: Kind, facts: dict[str, Fact], *, is_known: bool
     ) -> Done:
-        received: dict[str, Fact] = {"received": {"artifact": raw.ref, "bytes": raw.size}}
         page = await anyio.to_thread.run_sync(self._earlier_text, raw) if is_known else None
         if page is None:
             found, failed = await self._new_markdown(raw, response, kind)
@@ -258,8 +265,10 @@ class _Fetch:
                 return Done(facts=facts | {"unreadable": failed}, output=raw, hint=Hint(name=f"page.{kind.suffix}"))
             if failed:
                 facts = facts | {"note": failed}
-        about = {name: value for name, value in page.facts.items() if name != "source" and value not in ("", None, 0)}
-        return Done(facts=facts | about | received, output=page, hint=Hint(name="page.md", kind="markdown"))
+        about = {
+            name: value for name, value in page.facts.items() if name not in _UNSAID and value not in ("", None, 0)
+        }
+        return Done(facts=facts | about, output=page, hint=Hint(name="page.md", kind="markdown"))
 
     def _earlier_text(self, raw: Artifact) -> Artifact | None:
         made = [a for a in self.call.session.artifacts() if a.facts.get("source") == raw.id and a.state == "whole"]
@@ -340,11 +349,7 @@ class _Fetch:
                 writer = self.call.output(f"page{Path(hint.name).suffix}")
                 await anyio.to_thread.run_sync(target.pour, writer)
             text = await writer.finish(facts={"source": raw.id, "encoding": found["encoding"]})
-        received: dict[str, Fact] = {
-            "encoding": text.facts["encoding"],
-            "received": {"artifact": raw.ref, "bytes": raw.size},
-        }
-        return Done(facts=facts | received, output=text, hint=hint)
+        return Done(facts={**facts, "encoding": text.facts["encoding"]}, output=text, hint=hint)
 
     async def _picture_facts(self, raw: Artifact) -> dict[str, Fact]:
         try:
@@ -363,15 +368,6 @@ def _facts_of_worker(found: Json) -> dict[str, Scalar]:
     """Take from a worker's answer what it may tell: a page that took it over must not speak of other things."""
     facts = found if isinstance(found, dict) else {}
     return {name: value for name, value in facts.items() if name in _WORKER_FACTS and isinstance(value, Scalar)}
-
-
-def _facts(response: Response) -> dict[str, Fact]:
-    facts: dict[str, Fact] = {"final_url": response.final_url, "status": response.status}
-    if response.content_type:
-        facts["content_type"] = response.content_type
-    if response.source != "network":
-        facts["from"] = "this session's cache" if response.source == "cache" else "this session's cache, unchanged"
-    return facts | (_failure_facts(response.failure) if response.failure else {})
 
 
 def _failure_facts(failure: Failure) -> dict[str, Fact]:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, Self, cast
 
 import anyio
 import anyio.to_thread
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from ..artifacts import Spool
 from ..content.writeback import refuse_truncated
@@ -17,7 +17,7 @@ from ..errors import BursarError
 from ..guard.created import CreatedFile
 from ..guard.names import written
 from ..pdf.font_files import readable_places
-from .base import Call, Done, Fact, Tool, ToolArgs
+from .base import Call, Done, Fact, Tool, ToolArgs, unlisted
 from .pdf_pictures import PictureFinder
 from .progress import watched
 
@@ -40,22 +40,36 @@ class WritePdfArgs(ToolArgs):
     zeros = frozenset({"margin_mm"})
 
     content: str = Field(default="", description="Markdown")
-    artifact: str = Field(default="", description="Instead: id of a stored text")
-    path: str = Field(default="", description="Workspace file; default: an artifact")
-    title: str = Field(default="", description="Of the document")
-    author: str = Field(default="", description="Its author")
-    page_size: str = Field(default="A4", description="Or letter landscape, 210x297mm")
-    margin_mm: float = Field(default=22, description="Each side")
-    toc: bool = Field(default=False, description="Table of contents")
-    page_numbers: bool = Field(default=True, description="At the foot")
-    plain: bool = Field(default=False, description="It is plain text")
-    emoji: Literal["name", "drop", "box"] = Field(default="name", description="Without a font")
-    overwrite: bool = Field(default=False, description="Replace the file")
-    allow_markers: bool = Field(default=False, description="Keep truncation notices")
+    artifact: str = Field(default="", description="or a stored text")
+    path: str = Field(default="", description="default: an artifact")
+    overwrite: bool = False
+    layout: dict[str, Any] = Field(
+        default_factory=dict[str, Any],
+        description="title, author, toc, page_size, margin_mm, page_numbers",
+    )
+    title: str = unlisted("")
+    author: str = unlisted("")
+    page_size: str = unlisted("A4")
+    margin_mm: float = unlisted(22)
+    toc: bool = unlisted(default=False)
+    page_numbers: bool = unlisted(default=True)
+    plain: bool = unlisted(default=False)
+    emoji: Literal["name", "drop", "box"] = unlisted("name")
+    allow_markers: bool = unlisted(default=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_layout(cls, given: object) -> object:
+        """Take what `layout` says for arguments, which they may be as well."""
+        arguments = cast("dict[str, Any]", given) if isinstance(given, dict) else {}
+        layout = cast("object", arguments.get("layout"))
+        if not isinstance(layout, dict):
+            return cast("object", given)
+        return {**arguments, **cast("dict[str, Any]", layout), "layout": {}}
 
 
 class WritePdf(Tool[WritePdfArgs]):
-    """Write a PDF from Markdown; images by artifact id, path or URL. Says what was missing or replaced."""
+    """Write a PDF from Markdown; images by artifact, path or URL."""
 
     name: ClassVar[str] = "write_pdf"
     destructive: ClassVar[bool] = True

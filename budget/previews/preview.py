@@ -116,7 +116,7 @@ class ContentView:
 
     @_once
     def _measures(self) -> dict[str, str]:
-        return tokens_of(self.content) | ({"sha256": self.sha256[:12]} if self.sha256 else {})
+        return tokens_of(self.content) | ({"sha256": self.sha256[:12]} if self.sha256 and self.kind == "binary" else {})
 
     @_once
     def _head(self) -> bytes:

@@ -11,6 +11,7 @@ from bursar.budget.previews.base import Preview
 from bursar.budget.reply import Draft, error_line, facts, fit, next_call
 from hypothesis import given
 from hypothesis import strategies as st
+from replies import reply_of
 
 AWKWARD = st.text(
     st.one_of(
@@ -52,7 +53,8 @@ def test_any_reply_fits_its_ceiling_and_is_json(facts_, content, repeat, ceiling
     draft = Draft({"artifact": "ses_x/a1", "path": "/x/" + "y" * 200} | facts(facts_), "ses_x/a1", {}, page)
     text = fit(draft, ceiling).text
     assert within(text, ceiling)
-    assert json.loads(text, parse_constant=no_constant)["artifact"] == "ses_x/a1"
+    json.loads(text.partition("\n")[0], parse_constant=no_constant)
+    assert reply_of(text)["artifact"] == "ses_x/a1"
 
 
 @given(pattern=AWKWARD, repeat=st.integers(1, 30), ceiling=CEILINGS)
@@ -60,7 +62,7 @@ def test_a_long_argument_of_the_next_call_costs_neither_the_ceiling_nor_the_page
     resume = {"grep": utf8(pattern) * repeat, "lines": "2-"}
     text = fit(Draft({"artifact": "ses_x/a1"}, "ses_x/a1", {}, Page(lines("one\n").pieces, resume)), ceiling).text
     assert within(text, ceiling)
-    reply = json.loads(text)
+    reply = reply_of(text)
     assert reply["preview"] == "one\n"
     assert 'lines="2-"' in reply["incomplete"]
 
@@ -122,22 +124,21 @@ def test_following_each_next_call_shows_every_byte_once_and_in_order(texts, room
 
 def test_what_fits_whole_is_given_whole_without_counting_tokens():
     draft = Draft({"artifact": "ses_x/a1"}, "ses_x/a1", {"bytes": 6}, lines("hello\n"))
-    assert json.loads(fit(draft, Ceiling()).text) == {
+    assert reply_of(fit(draft, Ceiling()).text) == {
         "artifact": "ses_x/a1",
-        "size": {"bytes": 6},
         "preview": "hello\n",
     }
 
 
 def test_a_page_that_goes_on_names_the_next_call():
     page = Page(lines("one\n").pieces, after={"lines": "2-9"})
-    reply = json.loads(fit(Draft({}, "ses_x/a1", {}, page), Ceiling()).text)
-    assert reply["incomplete"] == 'lines 2-9 follow; see more: read_artifact(artifact="ses_x/a1", lines="2-9")'
+    reply = reply_of(fit(Draft({}, "ses_x/a1", {}, page), Ceiling()).text)
+    assert reply["incomplete"] == 'lines 2-9 follow; read_artifact(artifact="ses_x/a1", lines="2-9")'
 
 
 def test_a_line_longer_than_a_reply_goes_on_by_bytes_at_the_byte_where_it_stopped():
     page = Page([Piece("é" * 20_000, {"lines": "1-"}, offset=10)])
-    reply = json.loads(fit(Draft({}, "r", {}, page), Ceiling()).text)
+    reply = reply_of(fit(Draft({}, "r", {}, page), Ceiling()).text)
     shown = len(reply["preview"].encode())
     assert 1000 < shown < 8192
     assert f'bytes="{10 + shown}-"' in reply["incomplete"]
@@ -145,7 +146,7 @@ def test_a_line_longer_than_a_reply_goes_on_by_bytes_at_the_byte_where_it_stoppe
 
 def test_too_many_facts_go_from_the_last_but_never_the_reference():
     many = {f"fact{number}": "x" * 300 for number in range(60)}
-    reply = json.loads(fit(Draft({"artifact": "ses_x/a1"} | many), Ceiling(bytes=1024, tokens=256)).text)
+    reply = reply_of(fit(Draft({"artifact": "ses_x/a1"} | many), Ceiling(bytes=1024, tokens=256)).text)
     assert reply["artifact"] == "ses_x/a1"
     assert "fact0" in reply
 
@@ -169,15 +170,14 @@ class Greedy:
 def test_a_view_that_ignores_its_allowance_costs_its_preview_not_the_ceiling():
     text = fit(Draft({"artifact": "ses_x/a1"}, "ses_x/a1", {}, Greedy()), Ceiling()).text
     assert within(text, Ceiling())
-    assert json.loads(text)["artifact"] == "ses_x/a1"
+    assert reply_of(text)["artifact"] == "ses_x/a1"
 
 
 def test_a_client_is_known_by_its_name_and_the_names_that_begin_with_it():
-    base = Ceiling()
     waits_s = {"mcp": 5, "google-adk": 5, "copilot-cli": 180, "qwen-cli-mcp-client-bursar": 150, "@cline/core": 60}
     waits_s |= {"opencode": 60, "gemini-cli-mcp-client-bursar": 600, "continue-cli-client": 60, "claude-code": 300}
     for name, allowed_s in waits_s.items():
-        assert ceiling_for(name, base).patience_s < allowed_s
-        assert allowed_s < 30 or ceiling_for(name, base).patience_s > 30
-    assert ceiling_for("mcpx", base) == base
-    assert ceiling_for("mcp-inspector", base) == base
+        assert ceiling_for(name).patience_s < allowed_s
+        assert allowed_s < 30 or ceiling_for(name).patience_s > 30
+    assert ceiling_for("mcpx") == Ceiling()
+    assert ceiling_for("mcp-inspector") == Ceiling()

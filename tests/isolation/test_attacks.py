@@ -1,12 +1,12 @@
 """No command reaches another's session, the server or its helpers; everything that could be thought of is tried."""
 
-import json
 import sys
 
 import attacks
 import pytest
 from attack_scripts import BASH, PYTHON
 from peers import Peer, serving, token_file
+from replies import reply_of
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="these walls are made of what Linux has")
 
@@ -67,7 +67,7 @@ def test_a_file_of_tokens_that_is_saved_anew_can_neither_be_read_nor_replaced(tm
             place.with_name("new").write_bytes(before)
             place.with_name("new").chmod(0o600)
             place.with_name("new").rename(place)
-        assert json.loads(ann.call("directory_tree")[0])["preview"].endswith("/  empty")
+        assert reply_of(ann.call("directory_tree")[0])["preview"].endswith("/  empty")
         ann.http.close()
     assert [is_error for _, is_error in said] == [True, True, False] * 2
     assert before.partition(b":")[2].decode().strip() not in str(said)

@@ -5,7 +5,6 @@ python tests/long/attacks.py [SECONDS that swapped links are tried for, default 
 
 import contextlib
 import ctypes
-import json
 import os
 import platform
 import resource
@@ -25,6 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 
 from means import MISSING, without
 from peers import Peer, serving, token_file
+from replies import reply_of
 
 USERS = ("root", "user")
 
@@ -81,7 +81,7 @@ class Stage:
         self.known = listed["artifacts"]
         self.started = time.time()
         reply = self.bob.done("terminal", command="true")
-        self.isolation = reply["isolation"]
+        self.isolation = reply.get("isolation", "kernel")
         self.bobs = reply["artifact"].partition("/")[0]
         key = next((self.store / ".server").glob("*key*"), None)
         hashes = [line.partition(":")[2].strip() for line in self.tokens.read_text().splitlines()]
@@ -124,11 +124,10 @@ class Stage:
         text, is_error = self.bob.call(
             "terminal", session=self.bobs, command=f"{told}{{ {script}\n}} 2>&1", timeout_s=10, **more
         )
-        return text, "" if is_error else self.output(json.loads(text))
+        return text, "" if is_error else self.output(reply_of(text))
 
     def output(self, reply):
-        own = reply["artifact"].partition("/")[2]
-        places = self.store.glob(f"*/{own}-*")
+        places = self.store.glob(f"*/{reply['artifact'].rpartition('/')[2]}")
         return "".join(_beginning(place) for place in places if (place.parent == self.theirs) == self.is_turned)
 
     def turn(self):
@@ -255,7 +254,7 @@ def background(stage):
     stage.tidy()
     script = 'while :; do cat "$TARGET" "$PRIVATE"/* "$STORE"/*/*; kill -9 $VICTIM $SERVER; sleep 0.05; done'
     text, _ = stage.command(script, background=True)
-    reply = json.loads(text)
+    reply = reply_of(text)
     other, printed = stage.command('sleep 0.3; cat "$TARGET"')
     stopped = stage.bob.call("terminal", session=stage.bobs, artifact=reply["artifact"], stop=True)[0]
     running = "" if '"stopped"' in stopped or '"ended"' in stopped else f"; not stopped: {stopped[:100]}"
@@ -293,7 +292,7 @@ def swapped(stage, seconds):
     name = stage.target.name
     (stage.work / "mine").mkdir()
     text, _ = stage.command(python(_SWAP), background=True)
-    reply = json.loads(text)
+    reply = reply_of(text)
     ways = {
         "read_file": [{"path": f"s/{name}"}, {"path": name}, {"path": f"mine/{name}"}, {"path": f"s/../{name}"}],
         "directory_tree": [{"path": "s"}, {"path": "s/.."}, {"path": "t", "all": True}],

@@ -26,6 +26,7 @@ import httpx2
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 
+from replies import reply_of
 from wire import module
 
 BOUND_S = 2.0
@@ -133,7 +134,7 @@ class Round:
             content = message.get("result", {}).get("content")
             if not content or message["result"].get("isError"):
                 continue
-            reply = json.loads(content[0]["text"])
+            reply = reply_of(content[0]["text"])
             path, size = Path(reply.get("path", "/nowhere")), reply.get("size", {}).get("bytes")
             is_final = path.is_absolute() and size is not None and reply.get("state") != "running"
             if is_final and (not path.exists() or path.stat().st_size != size):

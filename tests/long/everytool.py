@@ -1,7 +1,6 @@
 """One call of every tool, on a small workspace and a web site on loopback, and how to tell that each was answered."""
 
 import io
-import json
 import subprocess
 import sys
 import threading
@@ -10,6 +9,7 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from PIL import Image
+from replies import reply_of
 
 PAGE = """<!doctype html><html lang="en"><head><title>Purses</title></head><body><main><article><h1>Purses</h1>
 <p>A bursar keeps the purse of a college and counts what comes in and what goes out of it, year after year.</p>
@@ -38,7 +38,7 @@ class Wanted:
         """Tell whether an answer is what was wanted."""
         if is_error is None or is_error is not self.is_error or self.contains not in text:
             return False
-        return self.is_error or isinstance(json.loads(text), dict)
+        return self.is_error or isinstance(reply_of(text), dict)
 
 
 def wanted(site, earlier):
@@ -101,4 +101,4 @@ def earlier_artifact(options):
     """Make an artifact in a process of its own; return its reference."""
     command = [sys.executable, "-m", "bursar", "call", "terminal", "command=echo from before", *options]
     reply = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    return json.loads(reply)["artifact"]
+    return reply_of(reply)["artifact"]

@@ -8,7 +8,6 @@ No terminal command that it runs does harm, and no address leads beyond loopback
 
 import argparse
 import collections
-import json
 import math
 import random
 import re
@@ -36,6 +35,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 
 import hostile_files
 import hostile_site
+from replies import reply_of
 
 BATCH = 200
 CALLS_AT_A_TIME = 8
@@ -193,7 +193,7 @@ def judge(answer, ceiling):
         visible(text)
         assert re.match(r"[a-z_]+: ", text), text
         return
-    told = json.loads(text)
+    told = reply_of(text)
     tail = [name for name in ("incomplete", "size", "preview", "parts", "omitted") if name in told]
     assert list(told)[len(told) - len(tail) :] == tail, list(told)
     for part in (told, *told.get("parts", ())):
@@ -210,13 +210,13 @@ async def lossless(tally, dispatcher, folder, chance):
     (folder / "pages.txt").write_bytes(content)
     ceiling = Ceiling(chance.randrange(1500, 8192), chance.randrange(400, 2000), 20)
     client = replace(dispatcher.client("fuzz"), ceiling=ceiling)
-    first = json.loads((await dispatcher.answer("read_file", {"path": "pages.txt"}, client)).text)
+    first = reply_of((await dispatcher.answer("read_file", {"path": "pages.txt"}, client)).text)
     stored = await anyio.Path(first["path"]).read_bytes()
     asked, read, seen = {"artifact": first["artifact"], "bytes": "0-"}, b"", 0
     while asked is not None and content:
         answer = await dispatcher.answer("read_artifact", asked, client)
         judge(answer, ceiling)
-        told = json.loads(answer.text)
+        told = reply_of(answer.text)
         if told.get("shown_as") or (stored != content):
             return
         read += told["preview"].encode()

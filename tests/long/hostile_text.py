@@ -26,6 +26,7 @@ import httpx2
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 
+from replies import reply_of
 from wire import module
 
 EVERY_S = 0.05
@@ -192,7 +193,7 @@ class User:
         result = message["result"]
         text = result["content"][0]["text"]
         if not result.get("isError"):
-            reply = json.loads(text)
+            reply = reply_of(text)
             reference = reply.get("artifact") or next(
                 (p["artifact"] for p in reply.get("parts", ()) if "artifact" in p), ""
             )

@@ -24,6 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 
 from means import MISSING, without
 from peers import HANDSHAKE, Peer, serving, token_file, told
+from replies import reply_of
 from wire import Client, module
 
 TRANSPORTS = ("stdio", "handshake HTTP", "modern HTTP", "stateless HTTP")
@@ -101,7 +102,7 @@ class HttpPeer:
         if transport == "handshake HTTP":
             self.peer.handshake()
         elif transport == "modern HTTP" and stays:
-            self.own = json.loads(self.peer.call("directory_tree")[0])["artifact"].partition("/")[0]
+            self.own = reply_of(self.peer.call("directory_tree")[0])["artifact"].partition("/")[0]
 
     def call(self, tool, meta=None, **arguments):
         if self.own and not meta:
@@ -523,6 +524,7 @@ def scene_of(principals, transport, means):
             ann, bob = HttpPeer(transport, url, tokens[0], stays=False), HttpPeer(transport, url, tokens[1], stays=True)
             for peer in (ann, bob):
                 stack.callback(peer.peer.http.close)
+        bob.call("directory_tree")  # the first reply alone has the handle
         yield Scene(base, ann, bob, options, principals == "two", means)
 
 

@@ -14,6 +14,7 @@ from bursar.artifacts import engines
 from bursar.server.bootstrap import house
 from bursar.server.callers import Client
 from bursar.server.config import Settings
+from replies import reply_of
 from test_ends import alive, wait_until
 from test_progress import dribbling
 from test_protocol import MODERN
@@ -94,7 +95,7 @@ def test_what_a_cancelled_command_printed_is_kept_and_said_to_be_a_part(client, 
     client.send("notifications/cancelled", {"requestId": client.last_id}, notify=True)
     assert wait_until(lambda: not alive(marker))
     assert wait_until(lambda: "a1  partial" in client.call("read_artifact")[0])
-    reply = json.loads(client.call("read_artifact", artifact="a1")[0])
+    reply = reply_of(client.call("read_artifact", artifact="a1")[0])
     assert (reply["state"], reply["preview"]) == ("partial", "early\n")
 
 
@@ -160,7 +161,7 @@ def test_a_cancellation_of_what_was_answered_changes_nothing(wire):
 def test_a_cancelled_reading_reads_on_no_longer(client, folder, tool):
     with open(folder / "huge.txt", "wb") as file:
         file.truncate(HUGE_BYTES)
-    artifact = json.loads(client.call("read_file", path="huge.txt", bytes="0-9")[0])["artifact"]
+    artifact = reply_of(client.call("read_file", path="huge.txt", bytes="0-9")[0])["artifact"]
     arguments = {"path": "huge.txt"} if tool == "read_file" else {"artifact": artifact}
     client.send("tools/call", {"name": tool, "arguments": arguments | {"lines": "7-9"}})
     before = bytes_read(client.server)
@@ -279,7 +280,7 @@ def test_hanging_up_does_not_cancel_a_call_of_a_handshake_session(handshake, fol
     stream.close()
     (folder / "go").touch()
     assert wait_until(lambda: "a1  5 B" in handshake.call("read_artifact"))
-    assert json.loads(handshake.call("read_artifact", artifact="a1"))["preview"] == "done\n"
+    assert reply_of(handshake.call("read_artifact", artifact="a1"))["preview"] == "done\n"
 
 
 def test_a_call_is_cancelled_by_the_session_it_belongs_to_alone(handshake, marker):

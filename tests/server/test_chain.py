@@ -9,6 +9,7 @@ from typing import ClassVar
 import pytest
 from bursar.budget import tokens
 from PIL import Image
+from replies import reply_of
 from wire import server as running
 
 WORDS = [
@@ -88,7 +89,7 @@ def call(options, site, folder):
             assert not is_error, text
             assert len(text.encode()) <= 8192
             assert tokens.count(text) <= 2000
-            return json.loads(text)
+            return reply_of(text)
 
         yield call
 

@@ -15,6 +15,7 @@ from bursar.server.schema import described
 from bursar.tools import tools
 from bursar.tools.base import Done, Picture, Reading, Tool, ToolArgs
 from harness import dispatching
+from replies import reply_of
 
 LINE = "a line of output that is long enough to matter\n"
 
@@ -131,8 +132,8 @@ def test_facts_of_any_size_and_kind_stay_small_and_valid(ask):
     async def work(call):
         return Done({f"fact\ud800{n}": ["\x1b[31m" + "\udfff" * 5000] * 100 for n in range(500)})
 
-    reply = json.loads(small(ask(work)).text)
-    assert reply["did"] == "made"
+    reply = reply_of(small(ask(work)).text)
+    assert reply["fact\ufffd0"]
 
 
 def test_the_full_content_is_stored_byte_for_byte(ask):
@@ -143,25 +144,25 @@ def test_the_full_content_is_stored_byte_for_byte(ask):
         output.write(content)
         return Done(output=output)
 
-    reply = json.loads(small(ask(work)).text)
+    reply = reply_of(small(ask(work)).text)
     with open(reply["path"], "rb") as stored:
         assert stored.read() == content
     assert reply["size"]["bytes"] == len(content)
     assert reply["artifact"].startswith("ses_")
-    assert list(reply)[:3] == ["artifact", "path", "did"]
+    assert list(reply)[:3] == ["artifact", "dir", "path"]
 
 
 def test_the_same_content_again_is_pointed_to_and_not_stored_twice(ask, tmp_path):
     async def work(call):
         output = call.output("same.log")
         output.write(LINE.encode() * 2000)
-        return Done({"exit_code": 0}, output)
+        return Done({"exit_code": 3}, output)
 
-    reply = json.loads(small(ask(work, times=3)).text)
+    reply = reply_of(small(ask(work, times=3)).text)
     assert "unchanged since it was shown" in reply["same_as"]
-    assert "preview" not in reply
-    assert reply["exit_code"] == 0
-    assert reply["artifact"].endswith("/a1")
+    assert not reply["preview"]
+    assert reply["exit_code"] == 3
+    assert reply["artifact"] == "a1-same.log"
     assert len(list(tmp_path.rglob("*-same.log"))) == 1
 
 
@@ -171,7 +172,7 @@ def test_a_short_content_again_is_shown_again(ask):
         output.write(b"short\n")
         return Done(output=output)
 
-    assert json.loads(ask(work, times=3).text)["preview"] == "short\n"
+    assert reply_of(ask(work, times=3).text)["preview"] == "short\n"
 
 
 def test_the_same_content_of_another_action_is_an_artifact_of_its_own(ask, tmp_path):
@@ -185,7 +186,7 @@ def test_the_same_content_of_another_action_is_an_artifact_of_its_own(ask, tmp_p
         return work
 
     ask(named("one"))
-    assert json.loads(ask(named("other")).text)["artifact"].endswith("/a2")
+    assert reply_of(ask(named("other")).text)["artifact"] == "a2-same.log"
 
 
 def test_a_content_whose_reply_nobody_got_counts_as_not_shown(ask, monkeypatch):
@@ -198,15 +199,15 @@ def test_a_content_whose_reply_nobody_got_counts_as_not_shown(ask, monkeypatch):
     monkeypatch.setattr(reply, "fit", lambda draft, ceiling: (_ for _ in ()).throw(OSError("cancelled here")))
     assert ask(work).is_error
     monkeypatch.setattr(reply, "fit", fit)
-    assert json.loads(ask(work).text)["preview"]
+    assert reply_of(ask(work).text)["preview"]
 
 
 def test_an_empty_output_is_not_taken_for_that_of_another_call(ask, tmp_path):
     async def work(call):
         return Done({"exit_code": 0}, call.output("empty.log"))
 
-    reply = json.loads(ask(work, times=3).text)
-    assert reply["artifact"].endswith("/a3")
+    reply = reply_of(ask(work, times=3).text)
+    assert (reply["artifact"], reply["empty"]) == ("a3-empty.log", True)
     assert len(list(tmp_path.rglob("*-empty.log"))) == 3
 
 
@@ -224,7 +225,7 @@ def test_reading_the_same_stretch_again_and_again_is_answered_with_advice(ask):
             return Done()
         return Reading(Page([Piece("one\n", {"lines": "1"}, 0)]), call.session.open("a1"))
 
-    assert "grep" in json.loads(ask(work, times=4).text)["note"]
+    assert "grep" in reply_of(ask(work, times=4).text)["note"]
 
 
 def test_a_picture_that_would_cost_more_than_any_text_is_left_out(ask):
@@ -252,7 +253,7 @@ def test_pictures_go_to_clients_that_show_them(tmp_path, name, setting, shown):
 
     with dispatching(tmp_path, tmp_path, tool(work), thumbnails=setting) as dispatcher:
         answer = anyio.run(dispatcher.answer, "made", {}, dispatcher.client(name))
-    assert json.loads(answer.text)["shown"] is shown
+    assert reply_of(answer.text)["shown"] is shown
 
 
 def test_calls_in_flight_at_the_same_time_share_a_ceiling(tmp_path):
@@ -341,7 +342,7 @@ def test_what_is_heavy_to_take_apart_is_so_in_a_worker_also_as_a_part_of_a_reply
         client = dispatcher.client("claude-code")
         answer = await dispatcher.answer("made", {}, client)
         if attached:
-            artifact = json.loads(answer.text)["parts"][0]["artifact"]
+            artifact = reply_of(answer.text)["parts"][0]["artifact"]
             asked.clear()
             answer = await dispatcher.answer(ResourceView(), {"artifact": artifact}, client)
         return answer
@@ -351,7 +352,7 @@ def test_what_is_heavy_to_take_apart_is_so_in_a_worker_also_as_a_part_of_a_reply
 
     with dispatching(tmp_path, tmp_path, tool(work), observers=[observe]) as dispatcher:
         answer = anyio.run(main)
-    told = json.loads(answer.text)
+    told = reply_of(answer.text)
     shown = told if attached else told["parts"][0]
     assert asked == ["bursar.content.fitting:run"]
     assert "shape" in shown["preview"]

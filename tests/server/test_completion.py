@@ -1,8 +1,7 @@
 """Completion proposes the caller's own artifacts, and makes no session for it."""
 
-import json
-
 import pytest
+from replies import reply_of
 from wire import server as running
 
 TEMPLATE = {"type": "ref/resource", "uri": "artifact://{session}/{id}"}
@@ -29,8 +28,8 @@ def store(client, folder, count):
     """Store as many artifacts, and return their session."""
     for number in range(count):
         (folder / f"{number}.txt").write_text(f"file {number}\n")
-        reply = json.loads(client.call("read_file", path=f"{number}.txt")[0])
-    return reply["artifact"].partition("/")[0]
+        client.call("read_file", path=f"{number}.txt")
+    return client.session
 
 
 def test_ids_come_with_the_latest_first(client, folder):
@@ -66,7 +65,7 @@ def test_nothing_is_proposed_and_nothing_made_before_there_is_a_session(client, 
     assert completed(client, "session")["values"] == []
     assert completed(client, "id", meta={"bursar/session": 7})["values"] == []
     assert completed(client, "id", meta={"bursar/session": "ses_0000000000000000000000"})["values"] == []
-    assert json.loads(client.call("read_artifact")[0])["artifacts"] == 0
+    assert reply_of(client.call("read_artifact")[0])["artifacts"] == 0
 
 
 def test_a_session_that_is_none_is_proposed_nothing_of(shared):

@@ -1,9 +1,9 @@
 """A process whose session was deleted goes on in a new one: the old handle opens nothing again."""
 
-import json
 import shutil
 
 import pytest
+from replies import reply_of
 from wire import server
 
 
@@ -18,15 +18,15 @@ def test_a_process_whose_session_was_deleted_makes_a_new_one_and_tells_it(option
     more = []
     if is_named:
         with server(*options) as earlier:
-            more = ["--session", json.loads(earlier.call("read_artifact")[0])["session"]]
+            more = ["--session", reply_of(earlier.call("read_artifact")[0])["session"]]
     with server(*options, *more) as client:
-        old = json.loads(client.call("read_file", path="note.txt")[0])["artifact"]
+        old = reply_of(client.call("read_file", path="note.txt")[0])["artifact"]
         shutil.rmtree(session_in(tmp_path / "data"))
         assert client.call("read_artifact", artifact="a1")[0].startswith("unknown_artifact:")
-        reply = json.loads(client.call("read_file", path="note.txt")[0])
+        reply = reply_of(client.call("read_file", path="note.txt")[0])
         assert reply["artifact"].partition("/")[0] != old.partition("/")[0]
         assert "same_as" not in reply
-        assert json.loads(client.call("read_artifact", artifact="a1")[0])["preview"] == "the note\n"
+        assert reply_of(client.call("read_artifact", artifact="a1")[0])["preview"] == "the note\n"
         assert client.call("read_artifact", artifact=old)[0].startswith("unknown_artifact:")
         assert client.call("read_artifact", session=old)[0].startswith("unknown_session:")
         assert session_in(tmp_path / "data").is_dir()

@@ -14,13 +14,14 @@ import hostile_site
 import pytest
 from bursar.budget import tokens
 from hostile_tables import ARGUMENTS, COMMANDS, DOCUMENTS, FILES, FRAMES, META, ODD, PATTERNS, SESSION
+from replies import reply_of
 from wire import Client, module
 
 SAFE_FOR_FACTS = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u206f\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
 ERROR = re.compile(r"[a-z]+(?:_[a-z]+)*: .+\. [A-Z\"].*[^.]\.|[a-z_]+: .+…")
-OWN = """artifact path did state file encoding newlines replaced changed exit_code ended took_s killed left fix
+OWN = """artifact path dir empty state file encoding newlines replaced changed exit_code ended took_s killed left fix
 note status
 ignored deeper unfinished incomplete size preview lines bytes tail matches context spread ignoring_case as_literal of
 searched left_out session artifacts same_as
@@ -104,12 +105,12 @@ def plain(value):
 def own_words(reply):
     """Check that the structure of a reply is bursar's."""
     assert set(reply) <= set(OWN), set(reply) - set(OWN)
-    tail = [name for name in ("incomplete", "size", "preview", "parts", "omitted") if name in reply]
+    tail = [name for name in ("incomplete", "size", "empty", "preview", "parts", "omitted") if name in reply]
     assert list(reply)[len(reply) - len(tail) :] == tail, list(reply)
     if "artifact" in reply:
-        assert re.fullmatch(r"ses_\w{22}/a\d+", reply["artifact"])
+        assert re.fullmatch(r"(ses_\w{22}/)?a\d+(-[\w.-]{1,60})?", reply["artifact"], re.ASCII)
     if "incomplete" in reply:
-        assert "; see more: read_artifact(" in reply["incomplete"] or "see more" not in reply["incomplete"]
+        assert "; read_artifact(" in reply["incomplete"] or "read_artifact" not in reply["incomplete"]
     for part in reply.get("parts", ()):
         own_words(part)
     plain({name: value for name, value in reply.items() if name not in ("preview", "parts")})
@@ -127,7 +128,7 @@ def judge(answer):
         assert ERROR.fullmatch(text), text
         plain(text)
         return text
-    reply = json.loads(text)
+    reply = reply_of(text)
     own_words(reply)
     return reply
 

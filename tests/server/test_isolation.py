@@ -15,6 +15,7 @@ from bursar.server import confinement
 from bursar.server.bootstrap import house
 from bursar.server.config import Settings
 from bursar.server.instructions import INSTRUCTIONS, instructions
+from replies import reply_of
 from wire import Client, module
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="these walls are made of what Linux has")
@@ -59,18 +60,18 @@ def told(options):
     return start
 
 
-def test_the_level_stands_in_the_log_the_instructions_and_each_result(told):
+def test_the_level_stands_in_the_log_and_the_instructions(told):
     said, names, reply, (event,) = told()
     assert "terminal" in names
     assert "isolation: kernel" in said
-    assert json.loads(reply)["isolation"] == "kernel"
+    assert "isolation" not in reply_of(reply)
     assert (event["level"], "seccomp" in event["means"]) == ("kernel", True)
 
 
 def test_unsafe_says_so_everywhere(told):
     said, _, reply, (event,) = told("--terminal=unsafe")
     assert "isolation: unsafe" in said
-    assert json.loads(reply)["isolation"] == event["level"] == "unsafe"
+    assert reply_of(reply)["isolation"] == event["level"] == "unsafe"
 
 
 def test_a_terminal_that_is_off_is_not_offered(told):
@@ -92,9 +93,9 @@ def test_a_model_is_told_where_it_may_write_and_that_there_is_no_network():
     told = instructions(
         Isolation("kernel", "namespaces + Landlock 7 + seccomp", own_view=True), ["terminal"], network=False
     )
-    assert told.endswith("they write only in the roots and in a private $TMPDIR, which is /tmp, and have no network.")
+    assert told.endswith("they write only in the roots and $TMPDIR, which is /tmp, and have no network.")
     told = instructions(Isolation("kernel", "Landlock 7 + seccomp"), ["terminal"])
-    assert told.endswith("they write only in the roots and in a private $TMPDIR.")
+    assert told.endswith("they write only in the roots and $TMPDIR.")
 
 
 def test_less_than_required_is_not_served(options, tmp_path, monkeypatch):

@@ -105,6 +105,7 @@ def test_a_library_is_told_by_its_place_and_its_pattern(written):
         handler = logging.Handler()
         handler.emit = log.library
         logger = logging.getLogger("some.library")
+        logger.propagate = False
         logger.addHandler(handler)
         try:
             raise ValueError("hunter2")

@@ -1,6 +1,5 @@
 """Clients that start a server for every call: a command that was still running goes on, and the next server has it."""
 
-import json
 import os
 import signal
 import subprocess
@@ -12,6 +11,7 @@ import pytest
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp_types import Implementation
+from replies import reply_of
 from test_ends import alive, wait_until
 from wire import Client as Raw
 from wire import module
@@ -34,7 +34,7 @@ async def one_call(options, client, tool, **arguments):
     about = Implementation(name=client, version="1")
     async with Client(StdioServerParameters(command=command, args=words), client_info=about) as session:
         result = await session.call_tool(tool, arguments)
-    return json.loads(result.content[0].text)
+    return reply_of(result.content[0].text)
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def begun(raw, marker):
     """Have a server run a command that lasts; return the reference of its output."""
     text, is_error, _ = raw.call("terminal", command=f"echo begun; python3 -c 'import time; time.sleep(600)' {marker}")
     assert not is_error
-    told = json.loads(text)
+    told = reply_of(text)
     assert told["state"] == "running"
     assert alive(marker)
     return told["artifact"]
@@ -104,14 +104,14 @@ def test_the_client_sees_the_server_end_while_the_command_goes_on(served, marker
     assert alive(marker)
     other = served()
     text, is_error, _ = other.call("terminal", artifact=reference, stop=True)
-    assert (is_error, json.loads(text)["ended"]) == (False, "stopped")
+    assert (is_error, reply_of(text)["ended"]) == (False, "stopped")
     assert wait_until(lambda: not alive(marker))
 
 
 def test_nothing_is_left_when_the_command_has_ended(served, tmp_path):
     raw = served()
     text, _, _ = raw.call("terminal", command="sleep 2.5")
-    assert json.loads(text)["state"] == "running"
+    assert reply_of(text)["state"] == "running"
     left(raw)
     assert alive(str(tmp_path / "data"))
     assert wait_until(lambda: not alive(str(tmp_path / "data")))
@@ -160,11 +160,11 @@ def test_a_command_ends_with_a_server_that_was_to_stay(served, marker, client, c
     raw = served(client)
     for _ in range(calls_before):
         raw.call("read_artifact")
-    reference = begun(raw, marker)
+    reference = raw.everywhere(begun(raw, marker))
     left(raw)
     assert wait_until(lambda: not alive(marker))
     other = served()
-    found = json.loads(other.call("read_artifact", artifact=reference)[0])
+    found = reply_of(other.call("read_artifact", artifact=reference)[0])
     assert found["ended"] == "server ended"
     assert "--patience-s" in found["fix"]
     assert found["preview"] == "begun\n"
@@ -177,7 +177,7 @@ def test_the_command_of_a_server_that_was_killed_says_so(served, marker):
     raw.process.wait(10)
     assert wait_until(lambda: not alive(marker))
     other = served()
-    found = json.loads(other.call("read_artifact", artifact=reference)[0])
+    found = reply_of(other.call("read_artifact", artifact=reference)[0])
     assert (found["state"], found["ended"]) == ("partial", "server ended")
 
 
@@ -188,7 +188,7 @@ def test_a_running_command_of_another_server_takes_no_input_and_is_stopped(serve
     assert is_error
     assert text.startswith("input_closed: ")
     text, is_error, _ = other.call("terminal", artifact=reference, stop=True)
-    assert (is_error, json.loads(text)["ended"]) == (False, "stopped")
+    assert (is_error, reply_of(text)["ended"]) == (False, "stopped")
     assert wait_until(lambda: not alive(marker))
 
 

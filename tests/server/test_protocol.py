@@ -8,6 +8,7 @@ from contextlib import closing
 import pytest
 from bursar.artifacts import Limits, Store
 from bursar.budget import tokens
+from replies import reply_of
 from wire import Client, module
 from wire import server as running
 
@@ -55,7 +56,7 @@ def test_the_stateless_version_needs_no_handshake(options, folder):
     assert [t["name"] for t in client.request("tools/list", {"_meta": MODERN})["result"]["tools"]] == TOOLS
     call = {"name": "read_file", "arguments": {"path": "note.txt"}, "_meta": MODERN}
     reply = client.request("tools/call", call)["result"]
-    assert json.loads(reply["content"][0]["text"])["preview"] == "hello\n"
+    assert reply_of(reply["content"][0]["text"])["preview"] == "hello\n"
     client.close()
 
 
@@ -163,7 +164,7 @@ def test_references_into_many_sessions_do_not_pile_up(options, tmp_path):
         assert not client.call("read_artifact", artifact=reference)[1]
     before = len(os.listdir(f"/proc/{client.server}/fd"))
     for reference in references:
-        assert json.loads(client.call("read_artifact", artifact=reference)[0])["preview"] == "hello\n"
+        assert reply_of(client.call("read_artifact", artifact=reference)[0])["preview"] == "hello\n"
     assert len(os.listdir(f"/proc/{client.server}/fd")) <= before + 4
     client.close()
 
@@ -176,5 +177,5 @@ def test_whatever_is_wrong_with_a_reference_is_told_in_the_same_words(client):
 
 def test_a_frame_of_ten_megabytes_arrives_whole(client):
     text, is_error, _ = client.call("terminal", command="x" * 10_000_000)
-    assert is_error or "exit_code" in json.loads(text)
+    assert is_error or "exit_code" in reply_of(text)
     assert not client.call("directory_tree")[1]

@@ -9,6 +9,7 @@ import pytest
 from bursar.budget import tokens
 from mcp.shared.exceptions import MCPError
 from mcp_types import ResourceTemplateReference
+from replies import path_of, reply_of
 from transports import KINDS, connected, told
 from wire import server as running
 
@@ -50,7 +51,7 @@ def stored(client, folder):
 
     def stored(content, name="file.txt"):
         (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
-        return f"artifact://{json.loads(client.call('read_file', path=name)[0])['artifact']}"
+        return f"artifact://{client.everywhere(reply_of(client.call('read_file', path=name)[0])['artifact'])}"
 
     return stored
 
@@ -90,7 +91,7 @@ def test_a_long_text_is_a_small_reply_that_says_how_to_read_on(client, read, sto
     assert content["mimeType"] == "application/json"
     assert len(content["text"].encode()) <= 8192
     assert tokens.count(content["text"]) <= 2000
-    reply = json.loads(content["text"])
+    reply = reply_of(content["text"])
     assert "read_artifact(artifact=" in reply["incomplete"]
     assert reply["size"]["lines"] == 5000
 
@@ -104,25 +105,25 @@ def test_a_part_is_read_by_lines_bytes_tail_and_pattern(read, stored):
     assert read(f"{address}?tail=2")["mimeType"] == "text/plain"
     found = read(f"{address}?grep=line%20(4999%7C5000)&lines=4000-")
     assert found["mimeType"] == "application/json"
-    assert json.loads(found["text"])["matches"] == 2
+    assert reply_of(found["text"])["matches"] == 2
 
 
 def test_a_plus_in_a_pattern_is_a_plus(read, stored):
     address = stored("a\naa\nb\n")
-    assert json.loads(read(f"{address}?grep=^a+$")["text"])["matches"] == 2
+    assert reply_of(read(f"{address}?grep=^a+$")["text"])["matches"] == 2
 
 
 def test_a_part_that_does_not_fit_is_a_small_reply(read, stored):
     content = read(f"{stored(LINES)}?lines=1-4000")
     assert content["mimeType"] == "application/json"
     assert len(content["text"].encode()) <= 8192
-    assert "incomplete" in json.loads(content["text"])
+    assert "incomplete" in reply_of(content["text"])
 
 
 def test_a_part_that_is_no_text_does_not_pass_for_one(read, stored):
     content = read(f"{stored(bytes(range(256)) * 8, 'x.bin')}?bytes=128-200")
     assert content["mimeType"] == "application/json"
-    assert json.loads(content["text"])["shown_as"] == "base64"
+    assert reply_of(content["text"])["shown_as"] == "base64"
 
 
 def test_a_small_binary_content_is_a_blob_under_its_media_type(read, stored):
@@ -140,10 +141,10 @@ def test_a_large_binary_content_is_a_small_reply(read, stored):
 
 
 def test_what_a_running_command_wrote_so_far_does_not_pass_for_its_output(client, read):
-    reply = json.loads(client.call("terminal", command="echo so far; sleep 30", background=True)[0])
-    content = read(f"artifact://{reply['artifact']}")
+    reply = reply_of(client.call("terminal", command="echo so far; sleep 30", background=True)[0])
+    content = read(f"artifact://{client.everywhere(reply['artifact'])}")
     assert content["mimeType"] == "application/json"
-    assert json.loads(content["text"])["state"] == "running"
+    assert reply_of(content["text"])["state"] == "running"
 
 
 @pytest.mark.parametrize(
@@ -205,10 +206,11 @@ def test_a_wrong_part_is_told_in_words(client, stored, part, code):
 
 def test_a_content_that_was_changed_behind_the_store_is_refused(client, stored, folder):
     (folder / "kept.txt").write_text("as it was stored")
-    reply = json.loads(client.call("read_file", path="kept.txt")[0])
-    Path(reply["path"]).chmod(0o600)
-    Path(reply["path"]).write_text("AS IT WAS STORED")
-    error = refused(client, f"artifact://{reply['artifact']}")
+    reply = reply_of(client.call("read_file", path="kept.txt")[0])
+    path = Path(client.directory, reply["artifact"].rpartition("/")[2])
+    path.chmod(0o600)
+    path.write_text("AS IT WAS STORED")
+    error = refused(client, f"artifact://{client.everywhere(reply['artifact'])}")
     assert error["code"] == -32603
     assert error["message"].startswith("damaged: ")
 
@@ -234,7 +236,8 @@ def test_resources_completion_and_prompts_work_over_every_transport_and_in_every
             assert "a7" in message.content.text
 
     async def proposes(client, kind, artifact):
-        session, _, last = artifact.partition("/")
+        session, _, name = artifact.partition("/")
+        last = name.partition("-")[0]
         ref = ResourceTemplateReference(uri="artifact://{session}/{id}")
         named = await client.complete(ref, {"name": "id", "value": ""}, {"session": session})
         assert named.completion.values == [last]
@@ -249,11 +252,11 @@ def test_each_call_is_in_one_session_by_its_references_whichever_process_it_goes
     """As from LangChain, CrewAI, llama-index and mcporter, which start one for every call."""
     (folder / "note.txt").write_text(LINES)
     with running(*options) as first:
-        reference = json.loads(first.call("read_file", path="note.txt")[0])["artifact"]
+        reference = reply_of(first.call("read_file", path="note.txt")[0])["artifact"]
     address = f"artifact://{reference}"
     for given, number in ((reference, 17), (address, 4000)):
         with running(*options) as other:
-            reply = json.loads(other.call("read_artifact", artifact=given, lines=f"{number}-{number}")[0])
+            reply = reply_of(other.call("read_artifact", artifact=given, lines=f"{number}-{number}")[0])
             assert reply["preview"] == f"line {number} of a long output\n"
             (content,) = other.request("resources/read", {"uri": f"{address}?lines=5-5"})["result"]["contents"]
             assert content["text"] == "line 5 of a long output\n"
@@ -262,13 +265,13 @@ def test_each_call_is_in_one_session_by_its_references_whichever_process_it_goes
 def test_a_path_opens_what_another_process_has_stored_only_for_who_goes_on_with_its_session(options, folder):
     (folder / "note.txt").write_text("from another process\n")
     with running(*options) as first:
-        reply = json.loads(first.call("read_file", path="note.txt")[0])
+        reply = reply_of(first.call("read_file", path="note.txt")[0])
     session = reply["artifact"].partition("/")[0]
     with running(*options) as stranger:
         for tool, name in (("read_artifact", "artifact"), ("read_file", "path")):
-            text, is_error, _ = stranger.call(tool, **{name: reply["path"]})
+            text, is_error, _ = stranger.call(tool, **{name: path_of(reply)})
             assert is_error, text
             assert "from another process" not in text
     with running(*options, "--session", session) as heir:
         for tool, name in (("read_artifact", "artifact"), ("read_file", "path")):
-            assert json.loads(heir.call(tool, **{name: reply["path"]})[0])["preview"] == "from another process\n"
+            assert reply_of(heir.call(tool, **{name: path_of(reply)})[0])["preview"] == "from another process\n"

@@ -1,6 +1,5 @@
 """The SDK's own client beside a real server process, over each transport and in each era of the protocol."""
 
-import json
 import os
 import re
 import subprocess
@@ -12,6 +11,7 @@ from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import Implementation
+from replies import reply_of
 from wire import module
 
 KINDS = ["stdio legacy", "stdio 2026-07-28", "http legacy", "http 2026-07-28"]
@@ -67,7 +67,7 @@ async def http_client(address, mode, **client):
 
 def told(result):
     """Return the object that a tool answered with."""
-    return json.loads(result.content[0].text)
+    return reply_of(result.content[0].text)
 
 
 def python(code):

@@ -9,6 +9,7 @@ import time
 from contextlib import contextmanager
 
 import httpx2
+from replies import reply_of
 from wire import module
 
 MODERN = "2026-07-28"
@@ -77,7 +78,7 @@ class Peer:
         """Call a tool that succeeds; return its reply."""
         text, is_error = self.call(tool, **arguments)
         assert not is_error, text
-        return json.loads(text)
+        return reply_of(text)
 
 
 def told(answer):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -25,6 +26,7 @@ class Client:
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr, **options
         )
         self.last_id = 0
+        self.session = self.directory = ""
 
     def send(self, method, params=None, notify=False):
         message = {"jsonrpc": "2.0", "method": method} | ({} if params is None else {"params": params})
@@ -67,7 +69,16 @@ class Client:
         took = time.perf_counter() - started
         if "error" in answer:
             return answer["error"]["message"], True, took
-        return answer["result"]["content"][0]["text"], answer["result"].get("isError", False), took
+        text = answer["result"]["content"][0]["text"]
+        if not self.session and (found := re.search(r"ses_\w{22}", text)):
+            self.session = found[0]
+        if not self.directory and (found := re.search(r'"dir":"([^"]+)"', text)):
+            self.directory = found[1]
+        return text, answer["result"].get("isError", False), took
+
+    def everywhere(self, artifact):
+        """Return the name by which any process of the user can read an artifact: the handle is told once."""
+        return artifact if "/" in artifact else f"{self.session}/{artifact}"
 
     @property
     def server(self):

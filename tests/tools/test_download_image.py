@@ -365,7 +365,7 @@ class Hurried(Workers):
 
 
 async def test_a_picture_that_takes_too_long_is_refused(session):
-    async with Hurried(1) as hurried, site({"/picture.png": page(encoded("PNG"))}) as there:
+    async with Hurried(1) as hurried, site({"/picture.png": page(encoded("PNG", size=(4000, 4000)))}) as there:
         told = await download(session, hurried, there)
     assert (told.status, told.code) == ("failed", "too_slow")
 

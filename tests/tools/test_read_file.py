@@ -35,7 +35,7 @@ def test_the_artifact_has_exactly_the_bytes_of_the_file(place: Place, content: b
     path = place.write("file.dat", content)
     outcome, artifact = place.done(READ, path="file.dat")
     assert artifact.read(0, len(content) + 10) == content
-    assert outcome.facts["file"] == str(path.resolve())
+    assert outcome.output.source.path == str(path.resolve())
     assert artifact.path != str(path)
 
 

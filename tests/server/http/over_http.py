@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import httpx2
+from replies import reply_of
 from wire import module
 
 MODERN = "2026-07-28"
@@ -60,6 +61,7 @@ class User:
         self.http = httpx2.Client(headers=headers, timeout=30, trust_env=False, verify=False)
         served.clients.append(self.http)
         self.transport_session = None
+        self.session = ""
 
     def post(self, body, **headers):
         return self.http.post(self.served.url, json=body, headers=ACCEPT | named(headers))
@@ -105,7 +107,13 @@ class User:
         """Call a tool that succeeds; return its reply."""
         text, is_error = self.call(tool, **arguments)
         assert not is_error, text
-        return json.loads(text)
+        reply = reply_of(text)
+        handle, _, name = reply.get("artifact", "").rpartition("/")
+        if handle and not {"session", "artifact", "meta"} & arguments.keys():
+            self.session = handle
+        elif name and not handle:  # it is told once on a connection
+            reply["artifact"] = f"{self.session}/{name}"
+        return reply
 
     def refused(self, tool, **arguments):
         """Call a tool that refuses; return its words."""

@@ -1,6 +1,5 @@
 """Whose artifacts a request reaches: never another's, in either era, whatever is stolen, forged or guessed."""
 
-import json
 import os
 import re
 import sys
@@ -19,6 +18,7 @@ from bursar.errors import BursarError
 from bursar.server.callers import ANYBODY, Client
 from bursar.server.session_resolver import HttpSessions
 from over_http import served, told, until
+from replies import reply_of
 
 CLIENT = Client("test", Ceiling(8192, 2000))
 GUESSED = "ses_" + "A" * 22
@@ -60,15 +60,14 @@ def test_a_modern_call_that_names_no_session_gets_a_new_one_and_may_go_on_in_it(
     assert handle_of(first) != handle_of(second)
     third = user.done("directory_tree", session=handle_of(first))
     assert handle_of(third) == handle_of(first)
-    listed = json.loads(user.call("read_artifact", meta={"bursar/session": handle_of(first)})[0])
+    listed = reply_of(user.call("read_artifact", meta={"bursar/session": handle_of(first)})[0])
     assert listed["artifacts"] == 2
 
 
 @pytest.mark.parametrize("spelling", ["{}", "artifact://{}", " {} "])
 @pytest.mark.parametrize("era", ["handshake", "modern"])
-def test_a_reference_names_its_session_and_so_does_the_path_of_a_reply(open_server, era, spelling):
+def test_a_reference_names_its_session(open_server, era, spelling):
     reply = open_server.user().done("read_file", path="note.txt")
-    assert reply["path"] == f"artifact://{reply['artifact']}"
     other = of_era(open_server.user(), era)
     read = other.done("read_artifact", artifact=spelling.format(reply["artifact"]))
     assert read["preview"].startswith("the note")
@@ -92,9 +91,9 @@ def test_the_argument_wins_over_meta_and_meta_over_the_transport(open_server):
     user = open_server.user()
     argument, meta = (handle_of(user.done("directory_tree")) for _ in range(2))
     both = user.call("directory_tree", meta={"bursar/session": meta}, session=argument)
-    assert handle_of(json.loads(both[0])) == argument
+    assert handle_of(reply_of(both[0])) == argument
     old = open_server.user().handshake()
-    assert handle_of(json.loads(old.call("directory_tree", meta={"bursar/session": meta})[0])) == meta
+    assert handle_of(reply_of(old.call("directory_tree", meta={"bursar/session": meta})[0])) == meta
 
 
 def test_every_tool_takes_a_session_over_http(open_server):
@@ -157,7 +156,7 @@ def test_a_transport_session_in_a_stateless_request_is_never_believed(two):
     stolen = {"mcp-session-id": owner.transport_session}
     for user in (running.user(bob), running.user(ann)):
         call = {"name": "read_artifact", "arguments": {}}
-        listed = json.loads(told(user.modern("tools/call", call, **stolen))["result"]["content"][0]["text"])
+        listed = reply_of(told(user.modern("tools/call", call, **stolen))["result"]["content"][0]["text"])
         assert listed["artifacts"] == 0
         assert listed["session"] != theirs
         read = {"name": "read_artifact", "arguments": {"artifact": "a1"}}
@@ -190,11 +189,11 @@ def test_the_handle_of_a_transport_session_is_not_its_id(open_server):
 def test_resources_are_read_by_their_owner_only(two, era):
     running, ann, bob = two
     owner, thief = (of_era(running.user(token), era) for token in (ann, bob))
-    uri = owner.done("read_file", path="secret.txt")["path"]
+    uri = f"artifact://{owner.done('read_file', path='secret.txt')['artifact']}"
     read = owner.request if era == "handshake" else owner.modern
     assert told(read("resources/read", {"uri": uri}))["result"]["contents"][0]["text"].startswith(SECRET)
     steal = thief.request if era == "handshake" else thief.modern
-    for address in (uri, f"artifact://{GUESSED}/a1", uri.replace("/a1", "%2Fa1")):
+    for address in (uri, f"artifact://{GUESSED}/a1", uri.replace("/a1-", "%2Fa1-")):
         answer = steal("resources/read", {"uri": address})
         assert SECRET not in answer.text
         assert "there is no such artifact" in answer.text
@@ -390,7 +389,7 @@ def test_no_handle_and_no_token_is_written_into_the_log(root, tmp_path):
         replies = [user.done("read_file", path="note.txt") for user in (old, new)]
         new.refused("read_artifact", artifact=replies[0]["artifact"] + "0")
         new.refused("read_artifact", session=GUESSED)
-        old.request("resources/read", {"uri": replies[0]["path"]})
+        old.request("resources/read", {"uri": f"artifact://{replies[0]['artifact']}"})
         httpx2.post(running.url, headers={"authorization": f"Bearer {token}x"}, json={})
         stranger = running.user(token)
         stranger.transport_session = old.transport_session[:-1]
@@ -402,5 +401,7 @@ def test_no_handle_and_no_token_is_written_into_the_log(root, tmp_path):
 
 def test_the_path_of_a_reply_given_to_read_file_leads_to_the_right_tool(open_server):
     user = open_server.user()
-    path = user.done("read_file", path="note.txt")["path"]
+    reply = user.done("terminal", command="seq 100000")
+    path = reply["path"]
+    assert path == f"artifact://{reply['artifact'].partition('-')[0]}"
     assert f'read_artifact(artifact="{path}")' in user.refused("read_file", path=path)

@@ -1,5 +1,4 @@
 import asyncio
-import json
 
 import pytest
 from bursar.server import telemetry
@@ -11,6 +10,7 @@ from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from replies import reply_of
 
 PRIVATE = "very-private-words"
 
@@ -74,7 +74,7 @@ class TestSpans:
         async def talk(client):
             private = f"artifact://{PRIVATE}/a1"
             reply = await client.call_tool("terminal", {"command": f"echo {PRIVATE}; exit 3"})
-            handle = json.loads(reply.content[0].text)["artifact"].partition("/")[0]
+            handle = reply_of(reply.content[0].text)["artifact"].partition("/")[0]
             for tool, arguments in (
                 ("read_file", {"path": f"{PRIVATE}.txt"}),
                 ("read_file", {"path": f"/etc/{PRIVATE}"}),
