@@ -90,8 +90,9 @@ class Reply:
             ValueError: it is none, such as an error.
         """
         line, _, preview = text.partition("\n")
-        value = dict(json.loads(line))
-        return cls(value | ({"preview": preview} if preview else {}))
+        if not line.startswith("{"):
+            raise ValueError("a reply begins with an object")
+        return cls(json.loads(line) | ({"preview": preview} if preview else {}))
 
     @property
     def is_partial(self) -> bool:

@@ -2,13 +2,14 @@
 
 import json
 
+import pytest
 from bursar.budget import tokens
 from bursar.budget.ceilings import Ceiling, ceiling_for
 from bursar.budget.clean import utf8
 from bursar.budget.cut import Allowance
 from bursar.budget.page import Page, Piece
 from bursar.budget.previews.base import Preview
-from bursar.budget.reply import Draft, error_line, facts, fit, next_call
+from bursar.budget.reply import Draft, Reply, error_line, facts, fit, next_call
 from hypothesis import given
 from hypothesis import strategies as st
 from replies import reply_of
@@ -181,3 +182,19 @@ def test_a_client_is_known_by_its_name_and_the_names_that_begin_with_it():
         assert allowed_s < 30 or ceiling_for(name).patience_s > 30
     assert ceiling_for("mcpx") == Ceiling()
     assert ceiling_for("mcp-inspector") == Ceiling()
+
+
+@pytest.mark.parametrize("text", ["", "5\n", "[1]", "not_found: there is no such file. Look.", '{"half'])
+def test_what_is_no_reply_is_not_taken_for_one(text):
+    with pytest.raises(ValueError, match=r"begins with an object|Expecting|Unterminated"):
+        Reply.parse(text)
+
+
+def test_what_acts_unseen_stands_in_the_line_with_escapes():
+    for content in ("a\x1b[1mb\n", "a\rb", "\u202eabc", "\x00"):
+        text = fit(Draft({"artifact": "a1"}, "a1", {}, lines(content)), Ceiling()).text
+        assert "\n" not in text
+        assert Reply.parse(text).value["preview"] == content
+    assert (
+        fit(Draft({"artifact": "a1"}, "a1", {}, lines("a\r\n\tb\n")), Ceiling()).text == '{"artifact":"a1"}\na\r\n\tb\n'
+    )
