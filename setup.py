@@ -7,5 +7,5 @@ _NO_ROOMS = ["bench*", "build*", "docs*", "tests*"]
 setup(
     packages=["bursar", *(f"bursar.{room}" for room in find_packages(exclude=_NO_ROOMS))],
     package_dir={"bursar": "."},
-    package_data={"bursar": ["py.typed"], "bursar.content.page": ["*.json", "*.LICENSE.txt"]},
+    package_data={"bursar": ["py.typed"], "bursar.pdf": ["*.typ"], "bursar.content.page": ["*.json", "*.LICENSE.txt"]},
 )

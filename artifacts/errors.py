@@ -29,7 +29,7 @@ def unknown_artifact() -> BursarError:
     return BursarError(
         "unknown_artifact",
         "there is no such artifact in this session, or it has expired",
-        "List the artifacts with read_artifact() and use a reference from there",
+        "List the artifacts with read_artifact(); one of another session needs its handle before it, as in ses_…/a7",
     )
 
 

@@ -10,7 +10,7 @@ from .folder import read_at
 from .index import BLOCK
 from .scan import Scan, scan_of
 
-_PIPELINE_FROM = 32 * BLOCK
+_PIPELINE_FROM = 4 * BLOCK
 _REST_MIN_S, _REST_MAX_S = 0.01, 0.5
 
 
@@ -110,6 +110,7 @@ class Follower:
                 elif ending:
                     return
                 else:
+                    self.scan.rested()
                     self._ending.wait(rest)
                     rest = min(_REST_MAX_S, rest * 1.5)
         except Exception as error:  # noqa: BLE001 - whatever it is, `finish` has to know

@@ -184,7 +184,7 @@ def _notable(given: Mapping[str, Any] | None) -> "Notables | None":
         return None
     from ..budget.notable import Notables
 
-    return Notables.read(given) if "kinds" in given else None  # what earlier versions noted is found anew
+    return Notables.read(given)
 
 
 def label(wanted: str) -> str:

@@ -14,10 +14,6 @@ if TYPE_CHECKING:
 WATCH_FROM = 64 << 10
 """Contents up to this size are not watched: whoever shows them can look at all of them."""
 
-WATCH_HEAD = 32 << 20
-WATCH_TAIL = 16 << 20
-"""How much of the beginning and of the end is watched; watching all would take longer than writing it."""
-
 
 class Digest(Protocol):
     """A hash that takes blocks."""
@@ -42,7 +38,6 @@ class Scan:
         self._digest: Digest = hashlib.sha256() if digest is None else digest
         self._waiting: list[bytes] = []
         self._watch: Watch | None = None
-        self._watched = 0
 
     @property
     def sha256(self) -> str:
@@ -63,8 +58,7 @@ class Scan:
         if not data:
             return
         self._digest.update(data)
-        if self._watched < WATCH_HEAD:
-            self._look(data[: WATCH_HEAD - self._watched])
+        self._look(data)
         start = 0
         while (room := BLOCK - self.size % BLOCK) <= len(data) - start:
             self._breaks += data.count(b"\n", start, start + room)
@@ -75,6 +69,11 @@ class Scan:
         self.size += len(data) - start
         self._last = data[-1:]
 
+    def rested(self) -> None:
+        """Note that all there is so far has been fed, and whoever writes takes time."""
+        if self._watch is not None:
+            self._watch.rested()
+
     def notable(self, read: Callable[[int, int], bytes]) -> "tuple[Notables | None, int]":
         """Tell what stands out, once all has been fed.
 
@@ -82,25 +81,30 @@ class Scan:
             read: reads the content, for its end: (offset, length) -> bytes.
 
         Returns:
-            What stands out, and how many bytes were watched for it; less than all means beginning and end.
+            What stands out, and how many bytes were looked at whole for it; less than all means beginning and end, with
+            samples of what is between.
         """
-        if self._watch is None:
+        watch = self._watch
+        if watch is None:
             return None, 0
-        found = self._watch.result()
-        start = max(WATCH_HEAD, (self.size - WATCH_TAIL) // BLOCK * BLOCK)
-        if start >= self.size:
-            return found, self.size
-        end = _new_watch()
-        offset = start
-        breaks = self._counts[start // BLOCK - 1]
-        while offset < self.size:
-            block = read(offset, min(BLOCK, self.size - offset))
-            if not block:
-                break
-            end.feed(block, breaks + 1)
-            breaks += block.count(b"\n")
+        if watch.stopped is not None:
+            self._look_at_end(watch, *watch.stopped, read)
+        return watch.result(), watch.seen_bytes
+
+    def _look_at_end(self, watch: "Watch", offset: int, line: int, read: Callable[[int, int], bytes]) -> None:
+        """Look at the end, a quarter as much as the beginning is, or all that is left."""
+        start = self.size - offset // 4
+        if start > offset:
+            blocks = start // BLOCK
+            passed = self._counts[blocks - 1] if blocks else 0
+            cut, ended, _ = read(start, min(BLOCK, self.size - start)).partition(b"\n")
+            line = passed + read(blocks * BLOCK, start % BLOCK).count(b"\n") + 1 + len(ended)
+            offset = start + len(cut) + len(ended)
+        watch.look_again(offset)
+        while block := read(offset, min(BLOCK - offset % BLOCK, self.size - offset)):
+            watch.feed(block, line)
+            line += block.count(b"\n")
             offset += len(block)
-        return found + end.result(), self._watched + offset - start
 
     def _look(self, data: bytes) -> None:
         """Watch the beginning; hold the first bytes back until the content turns out to be large enough for it."""
@@ -114,7 +118,6 @@ class Scan:
             self._watch.feed(data, 1)
         else:
             self._watch.feed(data, self._breaks + 1)
-        self._watched += len(data)
 
 
 def scan_of(descriptor: int) -> Scan:

@@ -1,9 +1,11 @@
-"""A command that prints 1 GiB beside the same command redirected to a file; and pages at the end of 5 GB.
+"""Commands that print real logs, or 1 GiB, beside the same redirected to a file; and pages at the end of 5 GB.
 
-python bench/capture.py [ROUNDS]
+python bench/capture.py [ROUNDS] [--only logs floods pages] [--mib 11 64 256 1024]
 """
 
+import argparse
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -12,6 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
 
+import logs
 from bursar.budget.reply import Reply
 from wire import server
 
@@ -20,6 +23,10 @@ COMMANDS = {
     "seq 1 115000000": "seq 1 115000000",
     "head -c 1G /dev/zero | tr": "head -c 1G /dev/zero | tr '\\0' 'x'",
 }
+
+
+PRINTERS = {"cat": "cat {}", "zcat": "zcat {}.gz"}
+"""How a log is printed: at the speed of memory, and as one that was put away is read."""
 
 
 def redirected(command, target):
@@ -37,6 +44,48 @@ def captured(client, command, expected):
     assert reply["size"]["bytes"] == expected, reply
     os.truncate(reply["path"], 0)
     return took
+
+
+def capturing_logs(folder, options, rounds, sizes):
+    """Each log by each printer: seconds, how long after the command's end the reply comes, and the server's work."""
+    print(f"{'printed':45}   MiB  file, s captured  speed late, ms  CPU, s    memory")
+    log, plain = folder / "work" / "real.log", folder / "plain.out"
+    for kind in logs.KINDS:
+        for size in sizes:
+            if not logs.make(kind, size << 20, log):
+                print(f"{kind:45} nothing to make it of: run bench/corpus.py and bench/failures.py")
+                break
+            subprocess.run(["gzip", "-1kf", log], check=True)
+            for name, printer in PRINTERS.items():
+                command = printer.format(log.name)
+                with server(*options) as client:
+                    client.call("terminal", command="seq 1 300000")
+                    time.sleep(3)
+                    rows = [
+                        one_round(client, f"cd {log.parent}; {command}", command, plain, log) for _ in range(rounds)
+                    ]
+                    before = client.forget_peak()
+                    one_round(client, f"cd {log.parent}; {command}", command, plain, log)
+                    grown = client.memory("VmHWM") - before
+                file, took, late, cpu = map(statistics.median, zip(*rows, strict=True))
+                speed = statistics.median(row[0] / row[1] for row in rows)
+                print(
+                    f"{f'{name}: {kind}':45} {size:5} {file:8.3f} {took:8.3f} {speed:6.0%}"
+                    f" {late * 1000:8.0f} {cpu:7.2f} {grown:+5.1f} MiB",
+                    flush=True,
+                )
+
+
+def one_round(client, shell, command, plain, log):
+    file = redirected(shell, plain)
+    before = client.cpu_s()
+    text, is_error, took = client.call("terminal", command=f"{command}; date +%s.%N > ended", timeout_s=600)
+    ended = time.time()
+    assert not is_error, text
+    reply = Reply.parse(text).value
+    assert reply["size"]["bytes"] == log.stat().st_size, reply
+    os.truncate(reply["path"], 0)
+    return file, took, ended - float((log.parent / "ended").read_text()), client.cpu_s() - before
 
 
 def capturing(folder, options, rounds):
@@ -79,14 +128,23 @@ def paging(folder, options):
             print(f"{name:40} {first[2] * 1000:10.1f} {again * 1000:10.1f} {client.memory('VmHWM') - before:+6.1f} MiB")
 
 
-def main(rounds):
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("rounds", nargs="?", type=int, default=4)
+    parser.add_argument("--only", nargs="+", default=["logs", "floods", "pages"])
+    parser.add_argument("--mib", nargs="+", type=int, default=[11, 64, 256, 1024])
+    asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         (folder / "work").mkdir()
         options = ["--root", str(folder / "work"), "--data-dir", str(folder / "data"), "--patience-s", "600"]
-        capturing(folder, options, rounds)
-        paging(folder, options)
+        if "logs" in asked.only:
+            capturing_logs(folder, options, asked.rounds, asked.mib)
+        if "floods" in asked.only:
+            capturing(folder, options, asked.rounds)
+        if "pages" in asked.only:
+            paging(folder, options)
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 4)
+    main()

@@ -1,6 +1,9 @@
 """The forms of lines in which tools tell of failures: compilers, linkers, checkers, test runners, installers, logs."""
 
-from .pattern import compile_bytes
+import re
+from functools import cache
+
+from .pattern import BytesPattern, BytesSet, compile_bytes
 
 TEST, NUMBERED, CAUSE, DETAIL, LEVEL = "test", "numbered", "cause", "detail", "level"
 """A test that failed; one if the line is below a runner's count; what a compiler or checker complains of; a failed
@@ -132,18 +135,35 @@ _FORMS: dict[str, tuple[str, ...]] = {
     ),
 }
 
-_JUDGES = {kind: compile_bytes(f"^{_PREFIX}(?:{'|'.join(forms)})", every_line=True) for kind, forms in _FORMS.items()}
+_EVERY = tuple((kind, f"^{_PREFIX}(?:{form})") for kind, forms in _FORMS.items() for form in forms)
+
+
+def _loose(form: str) -> str:
+    """Lift the bounds of a form: each would multiply the states that a search of a whole block is in."""
+    return re.sub(r"\{(\d),\d\d+\}\??", r"{\1,}", form)
+
+
 CANDIDATE = compile_bytes(
-    f"^{_PREFIX}(?:{'|'.join(form for forms in _FORMS.values() for form in forms)})", every_line=True, groups=False
+    _loose(f"^{_PREFIX}(?:{'|'.join(form for forms in _FORMS.values() for form in forms)})"),
+    every_line=True,
+    groups=False,
 )
-"""Matches the beginning of every line that `judge` knows."""
+"""Matches the beginning of every line that `judge` knows, and of few others."""
+
+_LIKELY = BytesSet([_loose(form) for _, form in _EVERY], every_line=True)
+
+
+@cache
+def _form(place: int) -> BytesPattern:
+    return compile_bytes(_EVERY[place][1], every_line=True)
 
 
 def judge(line: bytes) -> tuple[str, bytes] | None:
     """Return the kind of a line and what its form names: the test, or the code of the error; None for other lines."""
-    for kind, form in _JUDGES.items():
-        if (match := form.search(line[:LINE_BYTES])) is not None:
-            return kind, next(filter(None, match.groups()), b"")
+    line = line[:LINE_BYTES]
+    for place in _LIKELY.matches(line):
+        if (match := _form(place).match(line)) is not None:
+            return _EVERY[place][0], next(filter(None, match.groups()), b"")
     return None
 
 
@@ -173,7 +193,7 @@ _PLACED = compile_bytes(rf"^{_PREFIX} *(?:E +)?(?:{_PLACE}[:(]\d+(?:[:,]\d+)?\)?
 
 def context(line: bytes, before: list[bytes], behind: list[bytes]) -> list[bytes]:
     """Return the lines that belong to one: where it was thrown, what a tool goes on to say of it."""
-    frames = [frame for frame in before if _FRAME_BEFORE.search(frame) is not None]
+    frames = [frame for frame in before if b'", line ' in frame and _FRAME_BEFORE.search(frame) is not None]
     if frames and not line.startswith(b"E ") and any(frame in before[-4:] for frame in frames):
         return [next((frame for frame in reversed(frames) if not _is_library(frame)), frames[-1])]
     for form, count, wanted in _FOLLOWED:
@@ -186,7 +206,7 @@ def context(line: bytes, before: list[bytes], behind: list[bytes]) -> list[bytes
 
 def unplaced(line: bytes) -> bytes:
     """Return a line without the place in a file or the time at its start."""
-    match = _PLACED.search(line)
+    match = _PLACED.match(line)
     return line if match is None else line[match.end() :]
 
 

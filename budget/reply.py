@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, cast
@@ -27,6 +27,9 @@ PART_MIN_TOKENS = 240
 """Below this a part of a reply says nothing useful; parts beyond `tokens / 240` are counted and left out."""
 
 _ARGUMENT_MAX_BYTES = 120
+
+_LINES_MAX = 1900
+"""More stand in the JSON, where they are one line: opencode cuts a result after 2,000."""
 
 _FRAME_OF_PARTS = Allowance(tokens=40, bytes=120)
 """Kept free for the brackets around the parts and the note on those that are left out."""
@@ -77,7 +80,7 @@ class Reply:
     def text(self) -> str:
         """It as it is sent: one line of JSON, and behind it the preview if that is a text in which all is seen."""
         preview = self.value.get("preview")
-        if not isinstance(preview, str) or not is_plain(preview):
+        if not isinstance(preview, str) or not is_plain(preview) or preview.count("\n") > _LINES_MAX:
             return dumps(self.value)
         line = dumps({name: value for name, value in self.value.items() if name != "preview"})
         return f"{line}\n{preview}" if preview else line
@@ -103,7 +106,7 @@ class Reply:
 def fit(draft: Draft, ceiling: Ceiling) -> Reply:
     """Make a reply whose text has at most `ceiling.bytes` bytes of UTF-8 and `ceiling.tokens` tokens."""
     room = Allowance(ceiling.tokens, ceiling.bytes)
-    return Reply(_fit_parts(draft, room) if draft.parts else _fit(draft, room))
+    return Reply(_fit_parts(draft, room) if draft.parts else _fit(draft, room, _sent))
 
 
 def error_line(code: str, message: str, fix: str, ceiling: Ceiling) -> str:
@@ -156,8 +159,18 @@ def _fact(value: object, most: int = FACT_MAX_CHARACTERS) -> object:
     return clean(str(value), most)
 
 
-def _fit(draft: Draft, ceiling: Allowance) -> dict[str, Any]:
-    """Give the view what the rest leaves; should the whole still be over, less and less, and at last nothing."""
+def _sent(value: Mapping[str, Any]) -> str:
+    return Reply(value).text
+
+
+def _fit(draft: Draft, ceiling: Allowance, written: Callable[[Mapping[str, Any]], str]) -> dict[str, Any]:
+    """Give the view what the rest leaves; should the whole still be over, less and less, and at last nothing.
+
+    Args:
+        draft: what to fit.
+        ceiling: of what is written.
+        written: the form in which it reaches the client: a part of a reply stands in its JSON.
+    """
     view = draft.view
     if view is None:
         return _fit_bare(draft, ceiling)
@@ -170,13 +183,14 @@ def _fit(draft: Draft, ceiling: Allowance) -> dict[str, Any]:
     room = less(ceiling, cost(frame))
     if (text := view.whole(_quoted(room))) is not None:
         reply = _assemble(draft, Preview(text))
-        if text_within(Reply(reply).text, ceiling):
+        if text_within(written(reply), ceiling):
             return reply
     room = less(room, Allowance(min(_NEXT.tokens, room.tokens // 2), min(_NEXT.bytes, room.bytes // 2)))
     if draft.preview is not None:
         room = Allowance(min(room.tokens, draft.preview.tokens), min(room.bytes, draft.preview.bytes))
     for _ in range(6):
-        if within(reply := _assemble(draft, view.part(room)), ceiling):
+        reply = _assemble(draft, view.part(room))
+        if text_within(written(reply), ceiling):
             return reply
         room = Allowance(room.tokens * 3 // 4, room.bytes * 3 // 4)
     return _fit_bare(draft, ceiling)
@@ -227,7 +241,7 @@ def _fit_parts(draft: Draft, ceiling: Allowance) -> dict[str, Any]:
     parts: list[dict[str, Any]] = []
     for place, part in enumerate(shown):
         share = len(shown) - place
-        parts.append(_fit(part, Allowance(left.tokens // share, left.bytes // share)))
+        parts.append(_fit(part, Allowance(left.tokens // share, left.bytes // share), dumps))
         left = less(left, cost([parts[-1]]))
     while True:
         omitted = len(draft.parts) - len(parts)

@@ -20,12 +20,16 @@ from ..errors import BursarError
 HEAVY_BYTES = 64 * 1024
 """A content that is taken apart is taken apart by a worker if it is larger."""
 
-_TAKEN_APART = {"json", "jsonl", "csv", "tsv", "markdown"}
+_TAKEN_APART = {"json", "jsonl", "csv", "tsv", "markdown", "SQLite database"}
 
 
 def is_heavy(view: object) -> bool:
     """Tell whether a worker is to show a content; looks at how it begins."""
-    return isinstance(view, ContentView) and view.content.size > HEAVY_BYTES and view.kind in _TAKEN_APART
+    return (
+        isinstance(view, ContentView)
+        and view.content.size > HEAVY_BYTES
+        and not _TAKEN_APART.isdisjoint((view.kind, view.form))
+    )
 
 
 def fitted(draft: Draft, ceiling: Ceiling, *, redacts: bool) -> Reply:

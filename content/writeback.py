@@ -3,7 +3,7 @@
 import re
 from typing import NamedTuple
 
-from ..budget.pattern import BytesPattern, compile_bytes
+from ..budget.pattern import BytesMatch, BytesPattern, compile_bytes
 from ..errors import BursarError
 
 
@@ -22,8 +22,11 @@ class Marker(NamedTuple):
 _NOTICES: tuple[tuple[str, str], ...] = (
     # Our own replies, also inside another string: the field `incomplete`, and the field `omitted` of a preview. They
     # name a real artifact and stand in compact JSON, which examples in documents and sources do not.
-    ("bursar", r'; see more: read_artifact\(artifact=\\*"(?:ses_\w{16,}/)?a\d+\\*"'),
+    ("bursar", r'(?:not shown|follow|fits|cut off); read_artifact\(artifact=\\*"(?:ses_\w{16,}/)?a\d+\\*"'),
+    ("bursar", r'\\*"incomplete\\*":\\*"[^"\n]{1,120} not shown\\*"'),
     ("bursar", r'"omitted\\*":\\*"(?:(?:lines|bytes) \d+-\d+|\d+ items; read_artifact\(\))'),
+    ("bursar", r"^… [\d,]+ more$"),
+    ("bursar", r'"deeper\\*":\\*"≥?[\d,]+ entr'),
     # openai/codex, codex-rs/utils/string/src/truncate.rs: format_truncation_marker; it stands inside a line.
     ("Codex", r"…\d+ (?:tokens|chars) truncated…"),
     # openai/codex, codex-rs/core/src/truncate.rs as it was in 2025.
@@ -38,8 +41,7 @@ _NOTICES: tuple[tuple[str, str], ...] = (
     ("gemini-cli", r"^Output too large\. Showing first [\d,.]+ and last [\d,.]+ characters\."),
     ("gemini-cli", r"^IMPORTANT: The file content has been truncated\.$"),
     ("gemini-cli", r"^<tool_output_masked>$"),
-    # Lines are cut at 2,000 characters; a shorter one in front of these words is prose.
-    ("gemini-cli", r".{1000}\.\.\. \[truncated\]$"),
+    ("gemini-cli", r"\.\.\. \[truncated\]$"),
     # QwenLM/qwen-code, packages/core/src/utils/truncation.ts.
     ("qwen-code", r"^\.\.\. \[CONTENT TRUNCATED\] \.\.\.$"),
     ("qwen-code", r"^Tool output was too large and has been truncated\.?$"),
@@ -54,6 +56,11 @@ _NOTICES: tuple[tuple[str, str], ...] = (
     ("Kimi", r"\[\.\.\.truncated\]$"),
     ("Kimi", r"Output is truncated to fit in the message\.(?:</system>)?$"),
 )
+
+
+_CUT, _CUT_BYTES = b"... [truncated]", 1000
+"""What gemini-cli puts behind the first 2,000 characters of a line; behind a much shorter one it is prose. In the
+pattern, so many characters would take a thousand times as long."""
 
 
 def _compiled(*patterns: str) -> BytesPattern:
@@ -75,7 +82,7 @@ def find_marker(text: bytes) -> Marker | None:
     A notice that stands on a line of its own wherever it is made must stand so here too: prose about truncation is not
     one.
     """
-    found = _ANY.search(text)
+    found = next((one for one in _ANY.finditer(text) if not _is_short(text, one)), None)
     if found is None:
         return None
     said = found.group()
@@ -83,6 +90,12 @@ def find_marker(text: bytes) -> Marker | None:
     shown = said.decode("utf-8", "replace").strip("> \t\r")
     number = text.count(b"\n", 0, found.start()) + 1
     return Marker(number, f"{shown if len(shown) <= 80 else '…' + shown[-79:]} (as {origin} writes it)")
+
+
+def _is_short(text: bytes, found: BytesMatch) -> bool:
+    """Tell whether it is what ends a long line, behind a short one."""
+    start = found.start()
+    return found.group().startswith(_CUT) and start - text.rfind(b"\n", 0, start) <= _CUT_BYTES
 
 
 def refuse_truncated(text: bytes, *, allow_markers: bool) -> None:

@@ -1,4 +1,6 @@
-"""The one exception of bursar: a stable code, what happened, and what to do."""
+"""The exceptions of bursar: a stable code, what happened, and what to do."""
+
+from collections.abc import Sequence
 
 
 class BursarError(Exception):
@@ -15,3 +17,19 @@ class BursarError(Exception):
         self.code = code
         self.message = message
         self.fix = fix
+
+
+class RequestTooLarge(BursarError):  # noqa: N818 - the name says what is wrong
+    """A request to a model that cannot be made to fit, whatever may be left out of it.
+
+    Attributes:
+        estimate: how many tokens it would have.
+        limit: how many it may have.
+        largest: what takes most of it, the largest first, with its tokens.
+    """
+
+    def __init__(self, code: str, message: str, fix: str, *, estimate: int, limit: int, largest: Sequence[str]) -> None:
+        super().__init__(code, message, fix)
+        self.estimate = estimate
+        self.limit = limit
+        self.largest = largest

@@ -62,14 +62,36 @@ class CreatedFile:
         except OSError as error:
             raise self._refusal(error) from error
 
-    def commit(self) -> None:
-        """Give the file its name; what was there before is replaced only if that was asked for.
+    def resemble(self, status: os.stat_result) -> None:
+        """Take over the owner and the mode of another file, without setuid, setgid and sticky.
 
         Raises:
-            BursarError: exists, or whatever keeps the system from doing it.
+            BursarError: permission_denied or cannot_create.
+        """
+        if sys.platform == "win32":
+            return
+        try:
+            now = os.fstat(self._descriptor)
+            if (now.st_uid, now.st_gid) != (status.st_uid, status.st_gid):
+                os.fchown(self._descriptor, status.st_uid, status.st_gid)
+            os.fchmod(self._descriptor, stat.S_IMODE(status.st_mode) & 0o777)
+        except OSError as error:
+            raise self._refusal(error) from error
+
+    def commit(self, instead_of: os.stat_result | None = None) -> None:
+        """Give the file its name; what was there before is replaced only if that was asked for.
+
+        Args:
+            instead_of: what is there must still be the file that had this status.
+
+        Raises:
+            BursarError: exists, source_changed, or whatever keeps the system from doing it.
         """
         try:
+            os.fsync(self._descriptor)  # a name that survives a loss of power without its content is a loss
             self._close()
+            if instead_of is not None:
+                self._refuse_another(instead_of)
             self._name_it()
         except OSError as error:
             raise self._refusal(error) from error
@@ -112,6 +134,13 @@ class CreatedFile:
             raise BursarError("is_directory", f"{self._shown} is a directory", "Name a file in it")
         if not self._overwrite:
             raise self._exists()
+
+    def _refuse_another(self, known: os.stat_result) -> None:
+        found = os.stat(self._at(self._name), dir_fd=self._directory.by_descriptor, follow_symlinks=False)
+        was, now = ((s.st_dev, s.st_ino, s.st_size, s.st_mtime_ns, s.st_ctime_ns) for s in (known, found))
+        if was != now:
+            what = f"{self._shown} was changed by something else at the same time; it was left as it is"
+            raise BursarError("source_changed", what, "Read it again, then repeat the call")
 
     def _exists(self) -> BursarError:
         return BursarError("exists", f"{self._shown} exists already", "Use another path, or overwrite=true")

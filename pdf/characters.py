@@ -5,18 +5,24 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
+from functools import cache
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 import regex
 
 from .options import Replaced
-from .scripts import CLUSTER, is_shaped_script, script
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from .options import EmojiPolicy
+
+_CLUSTER = regex.compile(r"\X", regex.DOTALL)
+_UNSHAPED = regex.compile(
+    r"[\p{Common}\p{Inherited}\p{Latin}\p{Greek}\p{Cyrillic}\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}]"
+)
+"""Scripts in which a joiner does nothing."""
 
 _LINE_ENDS = "\r\x0b\x85\u2028\u2029"
 _UNIT = regex.compile(r"[\p{L}\p{M}\u200c\u200d]{2,}|\X", regex.DOTALL)
@@ -108,13 +114,13 @@ class Characters:
             return unit
         if len(unit) > 1 and unit[0].isalpha() and not _EMOJI.search(unit):
             return "".join(self._same_script(name, "".join(run)) for name, run in groupby(unit, _Scripts()))
-        return "".join(map(self._cluster, CLUSTER.findall(unit)))
+        return "".join(map(self._cluster, _CLUSTER.findall(unit)))
 
     def _same_script(self, name: str, word: str) -> str:
         """Draw a word in one script, or transliterate it as a whole: single foreign letters inside read badly."""
         if name not in _SPACED and not all(self._is_good(c) or c in _JOINERS for c in word):
             return "".join(map(self._transliterate, word))
-        return "".join(map(self._cluster, CLUSTER.findall(word)))
+        return "".join(map(self._cluster, _CLUSTER.findall(word)))
 
     def _cluster(self, cluster: str) -> str:
         if cluster == "\t":
@@ -123,7 +129,7 @@ class Characters:
             return cluster
         if _EMOJI.search(cluster):
             return self._pictograph(cluster)
-        shaped = is_shaped_script(cluster[0]) and cluster[0] not in _JOINERS
+        shaped = not _UNSHAPED.match(cluster[0])
         return "".join(c if shaped and c in _JOINERS else self._single(c) for c in cluster)
 
     def _pictograph(self, cluster: str) -> str:
@@ -214,3 +220,12 @@ def _name(character: str) -> str:
     kinds = {"Cs": "lone surrogate", "Cc": "control character", "Co": "private use", "Cn": "unassigned"}
     fallback = f"<{kinds.get(unicodedata.category(character), 'unnamed')}>"
     return unicodedata.name(character, "") or _CONTROL_NAMES.get(point, fallback)
+
+
+@cache
+def script(character: str) -> str:
+    """Return the script of a letter or mark: the first word of its Unicode name, empty for what all scripts share."""
+    if unicodedata.category(character) not in ("Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc", "Me", "Nl"):
+        return ""
+    first = unicodedata.name(character, "").partition(" ")[0].partition("-")[0]
+    return "" if first in ("COMBINING", "MODIFIER", "VARIATION", "ZERO") else first

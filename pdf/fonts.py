@@ -1,148 +1,227 @@
-"""Which font draws a character: packaged fonts first, then those for Chinese, Japanese and Korean, then installed."""
+"""Which font draws a character: packaged ones, the one for Chinese, Japanese and Korean, then what is installed."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+import sys
+import unicodedata
+from collections import Counter
+from contextlib import suppress
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from . import font_files
-from .face import Face
-from .font_files import FontFile
-from .memo import Memo
-from .scripts import is_east_asian
-from .shaping import can_shape
+from .clusters import grouped, joined
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_SANS = {
-    (False, False): (FontFile("Noto Sans", "notos"), FontFile("FiraGO", "figo")),
-    (True, False): (FontFile("Noto Sans Bold", "notosbo"), FontFile("FiraGO Bold", "figbo")),
-    (False, True): (FontFile("Noto Sans Italic", "notosit"), FontFile("FiraGO Italic", "figit")),
-    (True, True): (FontFile("Noto Sans Bold Italic", "notosbi"), FontFile("FiraGO Bold Italic", "figbi")),
+_FAMILIES = {
+    "Noto Sans": ("notos", "notosbo", "notosit", "notosbi"),
+    "FiraGO": ("figo", "figbo", "figit", "figbi"),
+    "Noto Sans Symbols2": ("symbol2",),
+    "Noto Sans Math": ("math",),
+    "Noto Sans Symbols": ("symbol1",),
+    "Cascadia Mono": ("cascadia",),
+    "Noto Music": ("music",),
 }
-"""For each style, bold and italic or not, its fonts."""
+"""Families of the package pymupdf-fonts (open fonts; it has no part of PyMuPDF), in the order they are tried in."""
 
-_MONO = {False: FontFile("Fira Mono", "fimo"), True: FontFile("Fira Mono Bold", "fimbo")}
-_SYMBOLS = (
-    FontFile("Noto Sans Symbols 2", "symbol2"),
-    FontFile("Noto Sans Math", "math"),
-    FontFile("Noto Sans Symbols", "symbol1"),
-    FontFile("Cascadia Mono", "cascadia"),
-    FontFile("Noto Music", "music"),
-)
+_NOTO_CJK = "Noto Sans CJK"
+_MONO = ("fimo", "fimbo")
+_CJK = {"ja": "JP", "ko": "KR", "zh-hans": "SC", "zh-hant": "TC"}
+_NO_OUTLINES = frozenset(("fvar", "COLR", "CBDT", "sbix", "SVG "))
+"""Tables of fonts that are more than one set of black outlines; those that are installed are not used."""
+
+_PREFERRED = ("notosans", "dejavusans", "arialunicode", "segoeui", "notoserif", "freesans", "unifont")
+_UNWANTED = re.compile(r"bold|italic|oblique|condensed|extralight|thin|black|mono|emoji", re.IGNORECASE)
+_MOST_IN_A_DIRECTORY = 2000
+
+
+class Chain(NamedTuple):
+    """What the typesetter needs to know of fonts.
+
+    Attributes:
+        fonts: a `typst.Fonts`.
+        text: families in the order in which they are tried.
+        mono: the same for text in columns.
+        whole: signs that are not to be put together of two, as the first family would do.
+    """
+
+    fonts: Any
+    text: list[str]
+    mono: list[str]
+    whole: str
 
 
 class Fonts:
-    """All the fonts of one document."""
+    """The fonts of one document."""
 
     def __init__(self, locale: str) -> None:
         """Take whose shapes Han characters have: ja, ko, zh-hans or zh-hant."""
-        self._locale = locale
-        self._faces: dict[tuple[FontFile, int], Face | None] = {}
-        self._chains: dict[tuple[bool, bool, bool], Chain] = {}
-        self._anywhere = Memo(self._find_installed)
-
-    def chain(self, *, mono: bool, bold: bool, italic: bool) -> Chain:
-        """Return the fonts of one style."""
-        key = mono, bold, italic
-        if key not in self._chains:
-            self._chains[key] = Chain(self, mono=mono, bold=bold, italic=italic)
-        return self._chains[key]
+        self._cjk = f"CJK {_CJK[locale]}"
+        self._drawn: Counter[str | Path] = Counter()
 
     def draws(self, character: str) -> bool:
-        """Tell whether any font has the character."""
-        return self.chain(mono=False, bold=False, italic=False).find(character) is not None
+        """Tell whether any font has the character; if so, the document gets that font."""
+        point = ord(character)
+        source = next((name for name in _order() if point in _points(name)), None) or _installed_with(point)
+        if source is not None:
+            self._drawn[source] += 1
+        return source is not None
 
-    def used(self) -> list[Face]:
-        """Return the fonts that something was drawn with, the most used first."""
-        used = [face for face in self._faces.values() if face is not None and face.used]
-        return sorted(used, key=lambda face: -face.drawn)
+    def mono_draws(self, character: str) -> bool:
+        """Tell whether the font for text in columns has the character."""
+        return ord(character) in coverage("fimo")
 
-    def face(self, file: FontFile, cell: int = 0) -> Face | None:
-        """Return a font, or None when it cannot be had.
+    @property
+    def names(self) -> list[str]:
+        """The families that have most of the document's characters, first the one that has most."""
+        return [source.stem if isinstance(source, Path) else source for source, _ in self._drawn.most_common()]
 
-        In columns it is a font of its own: a glyph has one width in a document, and there it may be another.
+    def put(self, folder: Path, text: str, language: str) -> Chain:
+        """Write the files of the fonts that the document needs into a directory.
 
         Args:
-            file: where it is.
-            cell: width of a column in thousandths of the size, 0 for text that is not set in columns.
+            folder: an empty directory.
+            text: the whole text of the document.
+            language: of the document: fonts have shapes of their own for some.
         """
-        if (file, cell) not in self._faces:
-            try:
-                face = Face(file, len(self._faces) + 1, cell)
-            except Exception:  # noqa: BLE001 - a damaged font file is as good as none, whatever its reader raises
-                face = None
-            self._faces[file, cell] = face if face is not None and face.is_usable else None
-        return self._faces[file, cell]
+        from typst import Fonts as Found
 
-    def cjk(self, cell: int) -> Face | None:
-        """Return the font for Chinese, Japanese and Korean."""
-        file = font_files.cjk(self._locale)
-        return self.face(file, cell) if file is not None else None
+        families = ["Noto Sans", *(name for name in _FAMILIES if name != "Noto Sans" and name in self._drawn)]
+        words = grouped(text)
+        for key in (*_MONO, *(key for name in families for key in _FAMILIES[name])):
+            data = packaged(key)
+            (folder / f"{key}.ttf").write_bytes(
+                joined(data, text, words, language) if words and key not in _MONO else data
+            )
+        installed = [source for source in self._drawn if isinstance(source, Path)]
+        for number, path in enumerate(installed):
+            data = path.read_bytes()
+            if words and path.suffix == ".ttf":
+                # A damaged font is used as it is.
+                with suppress(Exception):
+                    data = joined(data, text, words, language)
+            (folder / f"installed{number}{path.suffix}").write_bytes(data)
+        places = [folder, *([cjk.parent] if (cjk := _cjk_file()) and _NOTO_CJK in self._drawn else [])]
+        fonts = Found(include_system_fonts=False, include_embedded_fonts=False, font_paths=cast("Any", places))
+        others = sorted({font.family for font in fonts.fonts() if "installed" in Path(font.path or "").name})
+        known = set(fonts.families())
+        chosen = [name for name in (*families, f"Noto Sans {self._cjk}", *others) if name in known]
+        body = coverage(_FAMILIES["Noto Sans"][0])
+        whole = "".join(sign for sign in sorted(set(text)) if _is_apart(sign) and ord(sign) not in body)
+        return Chain(fonts, chosen, ["Fira Mono", *chosen], whole)
 
-    def anywhere(self, character: str, cell: int) -> Face | None:
-        """Return an installed font that has the character."""
-        file = self._anywhere[character]
-        return self.face(file, cell) if file is not None else None
 
-    def _find_installed(self, character: str) -> FontFile | None:
-        found = ((file, self.face(file)) for file in font_files.installed())
-        return next((file for file, face in found if face is not None and face.has(character)), None)
+def _is_apart(sign: str) -> bool:
+    """Tell whether it is a mathematical sign that is the same as two others, as ≠ is."""
+    return unicodedata.category(sign) == "Sm" and bool(unicodedata.decomposition(sign))
 
 
-class Chain:
-    """The fonts of one style, in the order in which they are tried, and what is known of each character.
+def preload() -> None:
+    """Read all packaged fonts, which takes as long as setting many pages."""
+    for package in ("typst", "fontTools.ttLib.tables.otTables", "fontTools.otlLib.builder"):
+        import_module(package)
+    for family in _order():
+        _points(family)
+    for key in (*_MONO, *(key for keys in _FAMILIES.values() for key in keys)):
+        packaged(key)
+    advances()
 
-    Attributes:
-        primary: the font that draws most.
-        cell: width of a column in thousandths of the size; 0 when letters are as wide as they like.
-        face_of: the font that draws a character.
-        widths: of a character that is drawn as it stands, in thousandths of the size.
-    """
 
-    def __init__(self, fonts: Fonts, *, mono: bool, bold: bool, italic: bool) -> None:
-        """Open the first font.
+def _order() -> Iterator[str]:
+    yield from _FAMILIES
+    yield _NOTO_CJK
 
-        Raises:
-            LookupError: there is no font at all on this machine.
-        """
-        self._fonts = fonts
-        self._bold, self._italic = bold, italic
-        self._files = [*([_MONO[bold]] if mono else []), *_SANS[bold, italic], *_SYMBOLS]
-        self._styled = {file.name for file in self._files[: 1 if mono else 2]}
-        self.cell = 0
-        primary = next(self._candidates("n"), None)
-        if primary is None:
-            raise LookupError("no font at all: the package pymupdf-fonts is not installed, and no other font was found")
-        self.primary = primary
-        self.cell = primary.advances["n"] if mono else 0
-        self.face_of: Memo[str, Face] = Memo(lambda character: self.find(character) or self.primary)
-        self.widths: Memo[str, int] = Memo(lambda character: self.face_of[character].advances[character])
 
-    def find(self, text: str) -> Face | None:
-        """Return the first font that has all the characters."""
-        return next((face for face in self._candidates(text[0]) if face.has(text)), None)
+def _points(family: str) -> frozenset[int]:
+    if family != _NOTO_CJK:
+        return coverage(_FAMILIES[family][0])
+    path = _cjk_file()
+    return _covered(path) if path is not None else frozenset()
 
-    def find_shaping(self, cluster: str) -> Face | None:
-        """Return the first font that can draw a text that is shaped."""
-        return next((face for face in self._candidates(cluster[0]) if can_shape(face, cluster)), None)
 
-    def embolden(self, face: Face) -> bool:
-        """Tell whether text must be made bold in drawing, because the font is not."""
-        return self._bold and face.name not in self._styled
+@cache
+def packaged(key: str) -> bytes:
+    """Return a font of the package pymupdf-fonts."""
+    return cast("bytes", import_module("pymupdf_fonts").myfont(key))
 
-    def slant(self, face: Face) -> bool:
-        """Tell whether text must be slanted in drawing, because the font is not."""
-        return self._italic and (bool(self.cell) or face.name not in self._styled)
 
-    def _candidates(self, character: str) -> Iterator[Face]:
-        cjk = self._fonts.cjk(self.cell)
-        if cjk is not None and is_east_asian(character):
-            yield cjk
-        for number, file in enumerate(self._files):
-            if face := self._fonts.face(file, self.cell if number else 0):
-                yield face
-        if cjk is not None:
-            yield cjk
-        if face := self._fonts.anywhere(character, self.cell):
-            yield face
+@cache
+def coverage(key: str) -> frozenset[int]:
+    """Return the code points that a packaged font has."""
+    harfbuzz = cast("Any", import_module("uharfbuzz"))
+    return frozenset(harfbuzz.Face(harfbuzz.Blob(packaged(key))).unicodes)
+
+
+@cache
+def advances() -> dict[str, float]:
+    """Return how wide the characters of the body font are when they are bold, in sizes."""
+    harfbuzz = cast("Any", import_module("uharfbuzz"))
+    face = harfbuzz.Face(harfbuzz.Blob(packaged("notosbo")))
+    font = harfbuzz.Font(face)
+    return {
+        chr(point): font.get_glyph_h_advance(font.get_nominal_glyph(point)) / face.upem for point in coverage("notosbo")
+    }
+
+
+@cache
+def _covered(path: Path) -> frozenset[int]:
+    """Return the code points of a font file; none if it is damaged or has no plain outlines."""
+    harfbuzz = cast("Any", import_module("uharfbuzz"))
+    try:
+        face = harfbuzz.Face(harfbuzz.Blob.from_file_path(str(path)))
+        tables = frozenset(face.table_tags)
+        usable = not tables & _NO_OUTLINES and bool(tables & {"glyf", "CFF "})
+        return frozenset(face.unicodes) if usable else frozenset()
+    except Exception:  # noqa: BLE001 - a damaged font file is as good as none, whatever its reader raises
+        return frozenset()
+
+
+@cache
+def _cjk_file() -> Path | None:
+    try:
+        return Path(str(import_module("noto_cjk_sans_otc").FONT_PATH))
+    except ImportError:
+        return None
+
+
+@cache
+def _installed_with(point: int) -> Path | None:
+    return next((path for path in _installed() if point in _covered(path)), None)
+
+
+@cache
+def _installed() -> list[Path]:
+    """Return the fonts that are installed on this machine, the more neutral ones first."""
+    found: list[Path] = []
+    for directory in directories():
+        # A directory that cannot be read has no fonts.
+        with suppress(OSError):
+            found += sorted(directory.rglob("*.[to]t[fc]"))[:_MOST_IN_A_DIRECTORY]
+    return sorted(found, key=_rank)
+
+
+def _rank(path: Path) -> tuple[bool, int, str]:
+    plain = re.sub(r"[^a-z0-9]", "", path.stem.casefold())
+    liking = next((i for i, start in enumerate(_PREFERRED) if plain.startswith(start)), len(_PREFERRED))
+    return bool(_UNWANTED.search(plain)), liking, str(path)
+
+
+def directories() -> list[Path]:
+    """Return the directories in which this system looks for fonts, whether or not they exist."""
+    home = Path.home()
+    if sys.platform == "darwin":
+        return [Path("/System/Library/Fonts"), Path("/System/Library/Fonts/Supplemental"), Path("/Library/Fonts")]
+    if sys.platform == "win32":
+        return [Path("C:/Windows/Fonts"), home / "AppData/Local/Microsoft/Windows/Fonts"]
+    return [Path("/usr/share/fonts"), Path("/usr/local/share/fonts"), home / ".local/share/fonts", home / ".fonts"]
+
+
+def readable_places() -> list[Path]:
+    """Return the existing directories that a process must be allowed to read to find and use fonts."""
+    home = Path.home()
+    # Not a home directory that somebody calls his fonts.
+    return [place for place in directories() if place.exists() and not home.is_relative_to(place)]

@@ -1,4 +1,4 @@
-"""Running text of Markdown to spans."""
+"""Running text of Markdown to runs: texts, and lists of a kind and what belongs to it, as the template reads them."""
 
 from __future__ import annotations
 
@@ -6,15 +6,19 @@ import re
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from urllib.parse import quote, unquote
 
-from .blocks import Picture, Span, Text
+from .measure import breaking
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
-    from .blocks import Block, Spans
+Node = list[Any]
+"""A kind, and what belongs to it."""
+
+Runs = list[Any]
+"""Texts and nodes."""
 
 _MARKUP = re.compile(r"[\\`*_\[\]!<&~^]| \n")
 _BREAK = re.compile(r"<br\s*/?>[ ]*", re.IGNORECASE)
@@ -30,13 +34,31 @@ _SAFE = "%/:=&?~#+!$,;'@()*[]"
 """What stays as it is in an address that becomes part of a PDF."""
 
 _LOOKS = {"strong": "bold", "em": "italic", "s": "strike"}
+_HOLDING = frozenset(("bold", "italic", "strike", "link", "goto"))
+"""Kinds of runs whose last part is runs again."""
+
+
+class Setting(NamedTuple):
+    """What the making of a tree asks of the document.
+
+    Attributes:
+        fit: returns a text with everything replaced that cannot be drawn.
+        in_columns: tells whether the font for text in columns has a character.
+        show: returns the node of a picture, by reference, alternative text and room in points.
+        room: width for text in points.
+    """
+
+    fit: Callable[[str], str]
+    in_columns: Callable[[str], bool]
+    show: Callable[[str, str, float], Node]
+    room: float
 
 
 class Note(NamedTuple):
     """A footnote that the text refers to: by its label, or with the text that was written in its place."""
 
     label: str
-    spans: Spans
+    runs: Runs
 
 
 class Inline:
@@ -45,120 +67,167 @@ class Inline:
     Attributes:
         notes: footnotes in the order in which the text refers to them.
         dropped: link targets that are not clickable, each with its reason.
-        worded: references of pictures for which their text stands.
+        marked: numbers of those to whose use their note can lead back.
+        written: what was parsed last, as it was written.
     """
 
-    def __init__(self, parser: MarkdownIt, env: dict[str, object]) -> None:
+    def __init__(self, parser: MarkdownIt, env: dict[str, object], setting: Setting) -> None:
         self.notes: list[Note] = []
         self.dropped: dict[str, str] = {}
-        self.worded: dict[str, None] = {}
+        self.marked: set[int] = set()
+        self.written = ""
+        self._is_once = True
         self._parser = parser
         self._env = env
+        self._setting = setting
         self._numbers: dict[str, int] = {}
 
-    def spans(self, content: str) -> Spans:
-        """Return the text of a heading or a cell; for a picture in it stands its text."""
-        return self._in_words(self._parts(content))
+    def runs(self, content: str, room: float, *, is_once: bool = True) -> Runs:
+        """Return the runs of a paragraph, a heading or a cell.
 
-    def blocks(self, content: str) -> list[Block]:
-        """Return a paragraph; pictures inside become blocks of their own, where they stand."""
-        blocks: list[Block] = []
-        spans: Spans = []
-        for part in [*self._parts(content), None]:
-            if isinstance(part, Span):
-                # What follows a picture begins a paragraph of its own.
-                spans.append(part if spans or not blocks else part._replace(text=part.text.lstrip(" ")))
-                continue
-            if any(span.text.strip() for span in spans) or (part is None and not blocks):
-                blocks.append(Text(spans))
-            spans = []
-            if part is not None:
-                blocks.append(part)
-        return blocks
-
-    def _parts(self, content: str) -> list[Span | Picture]:
+        Args:
+            content: Markdown.
+            room: for pictures, in points.
+            is_once: the runs stand in the document but once; a heading is also in the table of contents.
+        """
+        self.written, self._is_once = "", is_once
         # Most running text has no markup at all.
         if not _MARKUP.search(content):
-            return [*_with_links(Span(content.replace("\n", " ")))]
+            self.written = content
+            return list(self._text(content.replace("\n", " "), linked="http" in content))
         tokens: list[Token] = []
         self._parser.inline.parse(content, self._parser, self._env, tokens)
-        return self._walk(tokens)
+        return self._walk(tokens, room)
 
-    def _walk(self, tokens: list[Token]) -> list[Span | Picture]:
-        looks, parts = [Span("")], list[Span | Picture]()
+    def _walk(self, tokens: list[Token], room: float) -> Runs:
+        stack, links = [Runs()], 0
         for token in tokens:
-            look = looks[-1]
             name, _, side = token.type.rpartition("_")
+            here = stack[-1]
             if side == "close":
-                looks.pop()
-            elif name in _LOOKS:
-                looks.append(look._replace(**{_LOOKS[name]: True}))
-            elif name == "link":
-                looks.append(look._replace(link=self._target(str(token.attrGet("href") or ""))))
+                stack.pop()
+                links -= name == "link"
+            elif name in _LOOKS or name == "link":
+                node: Node | None = (
+                    [_LOOKS[name], []] if name in _LOOKS else self._link(str(token.attrGet("href") or ""))
+                )
+                if node:
+                    here.append(node)
+                stack.append(node[-1] if node else here)
+                links += name == "link"
             elif token.type == "image":
                 source = str(token.attrGet("src") or "")
-                parts.append(Picture(source if _ADDRESS.match(source) else unquote(source), token.content))
+                reference = source if _ADDRESS.match(source) else unquote(source)
+                here.append(self._setting.show(reference, self._setting.fit(token.content), room))
             elif token.type in ("footnote_ref", "footnote_anchor"):
-                parts.append(self._note(token))
+                here.append(self._note(token, room))
             elif token.type == "softbreak":
-                parts.append(look._replace(text=" "))
+                here.append(" ")
             elif token.type == "hardbreak":
-                parts.append(look._replace(text="\n"))
+                here.append(["break"])
             elif token.type == "code_inline":
-                parts.append(look._replace(text=token.content, code=True))
+                self.written += token.content
+                here.append(["code", self._setting.fit(token.content)])
             elif token.content:
-                parts += _with_links(look._replace(text=_BREAK.sub("\n", token.content)))
-        return parts
+                self.written += token.content
+                here += self._text(_BREAK.sub("\n", token.content), linked=not links)
+        return stack[0]
 
-    def _target(self, url: str) -> str:
-        """Return what a click on a link may do: a URL, `#name`, or nothing."""
+    def _text(self, text: str, *, linked: bool) -> Iterator[Any]:
+        """Yield a text in parts, so that its lines end, and the URLs in it can be clicked."""
+        for number, line in enumerate(text.split("\n")):
+            if number:
+                yield ["break"]
+            at = 0
+            for match in _URL.finditer(line) if linked else ():
+                if match.start() > at:
+                    yield self._setting.fit(line[at : match.start()])
+                yield ["link", quote(match[0], safe=_SAFE), [self._setting.fit(match[0])]]
+                at = match.end()
+            if at < len(line):
+                yield self._setting.fit(line[at:])
+
+    def _link(self, url: str) -> Node | None:
+        """Return what a click may do; None if nothing."""
         if url.startswith("#"):
-            return "#" + unquote(url[1:]).casefold()
+            return ["goto", unquote(url[1:]).casefold(), []]
         scheme = _SCHEME.match(url)
         if scheme is None:
             reason = "it is relative, and a PDF has no address of its own"
         elif scheme[1].casefold() not in _CLICKABLE:
             reason = f"the scheme {scheme[1].casefold()[:20]}: is not allowed"
         else:
-            return quote(url, safe=_SAFE)
+            return ["link", quote(url, safe=_SAFE), []]
         if url:
             self.dropped.setdefault(url[:300], reason)
-        return ""
+        return None
 
-    def _note(self, token: Token) -> Span:
+    def _note(self, token: Token, room: float) -> Node:
         """Return the number that refers to a footnote; what is written in its place has no label."""
-        spans: Spans = []
+        runs = Runs()
         label = str(token.meta.get("label") or "")
         if not label:
             notes = cast("dict[str, dict[object, dict[str, Any]]]", self._env.get("footnotes") or {})
             written = notes.get("list", {}).get(token.meta.get("id"), {})
-            spans = self._in_words(self._walk(cast("list[Token]", written.get("tokens", []))))
+            runs = self._walk(cast("list[Token]", written.get("tokens", [])), room)
             label = f"\0{token.meta.get('id')}"
         if label not in self._numbers:
-            self.notes.append(Note(label, spans))
+            self.notes.append(Note(label, runs))
             self._numbers[label] = len(self.notes)
         number = self._numbers[label]
-        place = "" if token.meta.get("subId") else f"noteref:{number}"
-        return Span(str(number), note=True, link=f"#note:{number}", place=place)
-
-    def _in_words(self, parts: list[Span | Picture]) -> Spans:
-        spans: Spans = []
-        for part in parts:
-            if isinstance(part, Picture):
-                self.worded[part.reference] = None
-                spans.append(Span(f"[{part.alt or part.reference}]", italic=True))
-            else:
-                spans.append(part)
-        return spans
+        is_mark = self._is_once and number not in self.marked
+        if is_mark:
+            self.marked.add(number)
+        return ["note", number, is_mark]
 
 
-def _with_links(span: Span) -> Iterator[Span]:
-    """Yield the span in parts, so that the URLs in it can be clicked."""
-    at = 0
-    for match in _URL.finditer(span.text) if "http" in span.text and not span.link else ():
-        if match.start() > at:
-            yield span._replace(text=span.text[at : match.start()])
-        yield span._replace(text=match[0], link=quote(match[0], safe=_SAFE))
-        at = match.end()
-    if at < len(span.text) or not at:
-        yield span._replace(text=span.text[at:])
+def plain(runs: Runs) -> str:
+    """Return what can be read in runs, without numbers of footnotes."""
+    parts: list[str] = []
+    for run in runs:
+        match run:
+            case str():
+                parts.append(run)
+            case ["code", text]:
+                parts.append(text)
+            case ["picture", *_, alt] | ["missing", alt, _, _]:
+                parts.append(f"[{alt}]")
+            case ["break"]:
+                parts.append("\n")
+            case [kind, *_, inner] if kind in _HOLDING:
+                parts.append(plain(inner))
+            case _:
+                pass
+    return "".join(parts)
+
+
+def broadest(runs: Runs) -> float:
+    """Return the width in points of the broadest picture in runs."""
+    widths = [0.0]
+    for run in runs:
+        match run:
+            case ["picture", _, width, *_]:
+                widths.append(width)
+            case [kind, *_, inner] if kind in _HOLDING:
+                widths.append(broadest(inner))
+            case _:
+                pass
+    return max(widths)
+
+
+def fitted(runs: Runs, room: float) -> Runs:
+    """Return runs in which a line may break also within words that are wider than `room` sizes."""
+    made = Runs()
+    for run in runs:
+        match run:
+            case str():
+                made += (["room"] if piece is None else piece for piece in breaking(run, room))
+            case ["code", text]:
+                made += (
+                    ["room"] if piece is None else ["code", piece] for piece in breaking(text, room) if piece != ""
+                )
+            case [kind, *rest, inner] if kind in _HOLDING:
+                made.append([kind, *rest, fitted(inner, room)])
+            case _:
+                made.append(run)
+    return made

@@ -12,7 +12,6 @@ from mdit_py_plugins.front_matter import front_matter_plugin
 if TYPE_CHECKING:
     from markdown_it.rules_block import StateBlock
 
-    from .blocks import Alignment
 
 DEEPEST = 100
 """Levels of nesting; a list takes two, and the parser calls itself for each."""
@@ -105,7 +104,7 @@ def _row(line: str, columns: int, state: StateBlock) -> list[str]:
     return cells
 
 
-def _alignment(mark: str) -> Alignment:
+def _alignment(mark: str) -> str:
     if mark.endswith(":"):
         return "center" if mark.startswith(":") else "right"
     return "left" if mark.startswith(":") else ""

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+import base64
+import io
+from typing import TYPE_CHECKING, Any, cast
 
-from .blocks import Span
-from .canvas import GREY, SHADE, PlacedPicture
-from .lines import Look
 from .options import Missing
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
     from PIL import Image
 
-    from .blocks import Picture
-    from .canvas import Page
-    from .lines import Lines
+    from .inline import Node
     from .options import Pictures
 
 _FORMATS = ("PNG", "JPEG", "GIF", "WEBP", "BMP", "TIFF", "AVIF", "JPEG2000")
@@ -26,112 +25,73 @@ _ORIENTATION = 0x0112
 _LYING = (5, 6, 7, 8)
 """Orientations of a photograph that is shown turned by a quarter."""
 
-_SMALL = 0.86
 _REFERENCE_CHARACTERS = 120
-
-
-class Size(NamedTuple):
-    """Of a picture as it shall be seen, in pixels or points."""
-
-    width: float
-    height: float
+_SVG = (
+    '<svg xmlns="http://www.w3.org/2000/svg" width="{0}" height="{1}">'
+    '<image width="{0}" height="{1}" preserveAspectRatio="none" href="data:image/{2};base64,{3}"/></svg>'
+)
+"""How a picture travels in a text, which is all that the template is given."""
 
 
 class Gallery:
     """The pictures of one document.
 
     Attributes:
+        drawn: as the template gets them.
         embedded: references that were drawn.
         missing: references that were not, each with its reason.
     """
 
-    def __init__(self, pictures: Pictures, lines: Lines) -> None:
+    def __init__(self, pictures: Pictures, height: float, fit: Callable[[str], str]) -> None:
+        """Take the pictures, how high one may be in points, and what makes a text one that can be drawn."""
+        self.drawn: list[str] = []
         self.embedded: dict[str, None] = {}
         self.missing: dict[str, str] = {}
         self._pictures = pictures
-        self._lines = lines
-        self._sizes: dict[Path, Size | Missing] = {}
+        self._height = height
+        self._fit = fit
+        self._known: dict[tuple[Path, int], list[float] | Missing] = {}
 
-    def height(self, block: Picture, look: Look) -> float:
-        """Return the height in points that a picture will take, caption included."""
-        size = self._size(block)
-        if isinstance(size, Missing):
-            return look.size * 6
-        return self._fitted(block, size, look).height + self._caption_room(block, look)
+    def show(self, reference: str, alt: str, room: float) -> Node:
+        """Return the node of a picture that is at most `room` points wide, or of what says why there is none."""
+        source = self._pictures.get(reference, Missing("nothing was found under this reference"))
+        if not isinstance(source, Missing):
+            key = source, round(room)
+            if key not in self._known:
+                self._known[key] = self._drawn(source, room)
+            shown = self._known[key]
+            if not isinstance(shown, Missing):
+                self.embedded[reference] = None
+                return ["picture", *shown, alt]
+            source = shown
+        self.missing[reference] = source.reason
+        short = reference if len(reference) <= _REFERENCE_CHARACTERS else reference[: _REFERENCE_CHARACTERS - 1] + "…"
+        return ["missing", alt, self._fit(short), self._fit(source.reason)]
 
-    def draw(self, block: Picture, look: Look) -> None:
-        """Draw a picture, or a box that says why there is none."""
-        flow, size, small = self._lines.flow, self._size(block), Look(look.size * _SMALL, GREY)
-        if isinstance(size, Missing):
-            self.missing[block.reference] = size.reason
-            self._draw_reason(block, size.reason, small)
-            return
-        self.embedded[block.reference] = None
-        path = cast("Path", self._pictures[block.reference])
-        width, height = self._fitted(block, size, look)
-        flow.need(height + self._caption_room(block, look))
-        top = flow.take(height)
-        left = flow.left + (flow.width - width) / 2
-        flow.page.pictures.append(PlacedPicture(path, block.reference, left, top, width, height))
-        if block.alt:
-            flow.space(3)
-            for paragraph in self._lines.measure([Span(block.alt)], small):
-                self._lines.draw(paragraph, small.size, leading=1.4, alignment="center")
+    def _drawn(self, path: Path, room: float) -> list[float] | Missing:
+        """Return number, width and height in points of a picture, or why it cannot be shown."""
+        from PIL import Image, UnidentifiedImageError
 
-    def _size(self, block: Picture) -> Size | Missing:
-        source = self._pictures.get(block.reference, Missing("nothing was found under this reference"))
-        if isinstance(source, Missing):
-            return source
-        if source not in self._sizes:
-            self._sizes[source] = measure(source)
-        return self._sizes[source]
-
-    def _caption_room(self, block: Picture, look: Look) -> float:
-        return look.size * 3 if block.alt else 0.0
-
-    def _fitted(self, block: Picture, size: Size, look: Look) -> Size:
-        flow = self._lines.flow
-        width = min(size.width * 72 / _SCREEN_DPI, flow.width)
-        shrink = min((flow.page_room - self._caption_room(block, look)) / (width * size.height / size.width), 1.0)
-        return Size(max(width * shrink, 1.0), max(width * shrink * size.height / size.width, 1.0))
-
-    def _draw_reason(self, block: Picture, reason: str, small: Look) -> None:
-        flow, padding = self._lines.flow, 9.0
-        head = f"Image not available: {block.alt}" if block.alt else "Image not available"
-        reference = block.reference
-        if len(reference) > _REFERENCE_CHARACTERS:
-            reference = reference[: _REFERENCE_CHARACTERS - 1] + "…"
-        left, right = flow.left, flow.right
-
-        def ground(page: Page, top: float, bottom: float) -> None:
-            page.box(left, top, right - left, bottom - top, SHADE)
-
-        flow.need(small.size * 1.45 * 3 + 2 * padding)
-        with flow.behind(ground), flow.inset(padding, padding):
-            flow.y += padding
-            for paragraph in self._lines.measure([Span(head, bold=True), Span(f"\n{reference}\n{reason}")], small):
-                self._lines.draw(paragraph, small.size)
-            flow.y += padding
+        try:
+            with Image.open(path, formats=_FORMATS) as image:
+                width, height = image.size
+                if width * height > _MAX_PIXELS:
+                    return Missing(f"it has {width} x {height} pixels, more than {_MAX_PIXELS // 1_000_000} million")
+                if image.getexif().get(_ORIENTATION) in _LYING:
+                    width, height = height, width
+            shrink = min(1.0, room / (width * 72 / _SCREEN_DPI), self._height / (height * 72 / _SCREEN_DPI))
+            size = [max(side * 72 / _SCREEN_DPI * shrink, 1.0) for side in (width, height)]
+            data, kind = prepared(path, size[0])
+        except UnidentifiedImageError:
+            return Missing("the file is not a picture of a kind that can be embedded")
+        except Exception as error:  # noqa: BLE001 - whatever a decoder raises about hostile content is a reason
+            return Missing(f"the picture cannot be decoded ({type(error).__name__})")
+        self.drawn.append(_SVG.format(width, height, kind, base64.b64encode(data).decode()))
+        return [len(self.drawn) - 1, *size]
 
 
-def measure(path: Path) -> Size | Missing:
-    """Return the size of a picture as it shall be seen, in pixels, or why it cannot be."""
-    from PIL import Image, UnidentifiedImageError
-
-    try:
-        with Image.open(path, formats=_FORMATS) as image:
-            width, height = image.size
-            if width * height > _MAX_PIXELS:
-                return Missing(f"it has {width} x {height} pixels, more than {_MAX_PIXELS // 1_000_000} million")
-            return Size(height, width) if image.getexif().get(_ORIENTATION) in _LYING else Size(width, height)
-    except UnidentifiedImageError:
-        return Missing("the file is not a picture of a kind that can be embedded")
-    except Exception as error:  # noqa: BLE001 - whatever a decoder raises about hostile content is a reason
-        return Missing(f"the picture cannot be read ({type(error).__name__})")
-
-
-def prepared(path: Path, width_pt: float) -> Image.Image | bytes:
-    """Return the picture upright and no larger than its print needs, or its own bytes where that is what they are.
+def prepared(path: Path, width_pt: float) -> tuple[bytes, str]:
+    """Return the picture upright and no larger than its print needs, and whether it is `jpeg` or `png`.
 
     Raises:
         Exception: whatever the decoder raises about a damaged file.
@@ -140,11 +100,12 @@ def prepared(path: Path, width_pt: float) -> Image.Image | bytes:
 
     most = max(int(width_pt / 72 * _PRINTED_DPI), 1)
     with Image.open(path, formats=_FORMATS) as image:
+        kind = "jpeg" if image.format == "JPEG" else "png"
         orientation = image.getexif().get(_ORIENTATION, 1)
-        if image.format == "JPEG":
+        if kind == "jpeg":
             if orientation == 1 and image.mode in ("L", "RGB") and image.width <= most * 1.3:
                 image.load()
-                return path.read_bytes()
+                return path.read_bytes(), kind
             # Its decoder can halve a picture while it reads it.
             image.draft("RGB", (most, most))
         image.load()
@@ -152,12 +113,11 @@ def prepared(path: Path, width_pt: float) -> Image.Image | bytes:
         picture = picture.convert("RGB" if picture.mode in ("L", "RGB", "CMYK", "YCbCr", "1") else "RGBA")
         if picture.width > most:
             picture.thumbnail((most, max(most * picture.height // picture.width, 1)))
-        if image.mode not in ("RGB", "RGBA"):
-            # The profile was that of other colours.
-            picture.info.pop("icc_profile", None)
-        # fpdf2 embeds the one as JPEG, and the other without loss.
-        picture.format = "JPEG" if image.format == "JPEG" else "PNG"
-        return picture
+        # The profile of other colours is none of these.
+        profile = image.info.get("icc_profile") if image.mode in ("RGB", "RGBA") else None
+        output = io.BytesIO()
+        picture.save(output, kind, icc_profile=profile, quality=88)
+        return output.getvalue(), kind
 
 
 def _eight_bits(picture: Image.Image) -> Image.Image:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import time
@@ -10,14 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from ..errors import BursarError
-from .blocks import Listing, Notes, Picture, Quote
 from .engine import render
 from .options import EmojiPolicy, Missing, Options, Report, page_size
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from .blocks import Block
+    from collections.abc import Callable, Mapping, Sequence
 
 NAMED = 12
 """Entries of a kind that the reply names one by one; more replaced characters go into a list of their own."""
@@ -28,15 +24,17 @@ _ENTRY_CHARACTERS = 130
 _NAMES = {"CJK": "Chinese characters", "HIRAGANA": "Japanese", "KATAKANA": "Japanese", "HANGUL": "Korean"}
 """What letters of the fonts for Chinese, Japanese and Korean are called, by the first word of their Unicode names."""
 
+_ANY_ROOM_PT = 500.0
 _PROGRESS_EVERY_S = 0.25
 _LEAST_ROOM_PT = 80
-_SAMPLE = "# A text\n\nWords, and **more**."
-"""No more than most documents have: unpacking a font takes as long as laying out several pages."""
 
 
 def load() -> None:
-    """Load what writing any document needs, by writing one."""
-    render(_SAMPLE, Options(), io.BytesIO())
+    """Load what writing any document needs; nothing is typeset, since that would start threads, which do not fork."""
+    from . import characters, languages, markdown, pictures  # noqa: F401 # pyright: ignore[reportUnusedImport]
+    from .fonts import preload
+
+    preload()
 
 
 def references(source: str, target: str) -> None:
@@ -47,13 +45,18 @@ def references(source: str, target: str) -> None:
         target: path of the list; it may be long, since a picture can be its own address.
     """
     from .characters import Characters
+    from .inline import Node, Setting
     from .markdown import Markdown
+
+    found: dict[str, None] = {}
+
+    def show(reference: str, alt: str, room: float) -> Node:
+        found[reference] = None
+        return ["missing", "", "", ""]
 
     # The parser must see what it will see again when the document is written.
     text = Characters(lambda _: True, "name").prepare(_read(source))
-    found: dict[str, None] = {}
-    for block, _ in Markdown(text).blocks():
-        found.update(dict.fromkeys(_pictures([block])))
+    Markdown(text, Setting(str, bool, show, _ANY_ROOM_PT)).blocks()
     Path(target).write_text(json.dumps(list(found)), encoding="ascii")
 
 
@@ -64,6 +67,7 @@ def write(
     progress: str,
     options: Mapping[str, str | bool | float],
     pictures: str,
+    fonts: str,
 ) -> dict[str, object]:
     """Write a document and return what the reply says of it.
 
@@ -74,6 +78,7 @@ def write(
         progress: path of a file that always says how far the work is, in per mille.
         options: fields of the tool's arguments.
         pictures: path of JSON: for each reference `["path", path]` or `["missing", reason]`; may be empty.
+        fonts: path of an empty directory.
     """
     margin_pt = float(options["margin_mm"]) * 72 / 25.4
     page_pt = page_size(str(options["page_size"]))
@@ -92,7 +97,7 @@ def write(
     found: dict[str, list[str]] = json.loads(Path(pictures).read_bytes() or b"{}")
     given = {name: Path(value) if kind == "path" else Missing(value) for name, (kind, value) in found.items()}
     with Path(target).open("r+b") as output:
-        report = render(_read(source), wanted, output, given, _progress_writer(progress))
+        report = render(_read(source), wanted, output, given, _progress_writer(progress), Path(fonts))
     if len(report.replaced) > NAMED:
         _list(report, listing)
     return _summary(report)
@@ -105,20 +110,6 @@ def _read(path: str) -> str:
         return data.decode("utf-8", "surrogatepass")
     except UnicodeDecodeError:
         return data.decode("utf-8", "replace")
-
-
-def _pictures(blocks: Sequence[Block]) -> Iterator[str]:
-    for block in blocks:
-        match block:
-            case Picture():
-                yield block.reference
-            case Quote():
-                yield from _pictures(block.blocks)
-            case Listing() | Notes():
-                for item in block.items:
-                    yield from _pictures(item.blocks)
-            case _:
-                pass
 
 
 def _progress_writer(path: str) -> Callable[[float], None]:

@@ -1,4 +1,4 @@
-"""Put the rooms of a server together."""
+"""Puts the rooms of a server together."""
 
 import sys
 from collections.abc import AsyncGenerator, Callable, Sequence
@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from ..artifacts import Limits, Store
 from ..artifacts.limits import Redaction
+from ..errors import BursarError
 from ..guard.command import Limits as CommandLimits
 from ..guard.commands import Commands
 from ..guard.net import AllowNet, Net, NetSettings
@@ -23,7 +24,7 @@ from .session_resolver import Sessions, StdioSessions
 
 
 @asynccontextmanager
-async def house(
+async def open_dispatcher(
     settings: Settings,
     sessions: Callable[[Store], Sessions] | None = None,
     *,
@@ -96,7 +97,15 @@ def store_of(settings: Settings) -> Store:
 
 
 def _tools(settings: Settings) -> list[Tool[Any]]:
-    return [tool for tool in all_tools(settings.copy_bytes) if tool.name != "terminal" or settings.terminal != "off"]
+    known = {tool.name: tool for tool in all_tools(settings.copy_bytes)}
+    wanted = [name.strip() for name in settings.tools]
+    if unknown := [name for name in wanted if name not in known]:
+        raise BursarError(
+            "bad_setting", f"--tools names {unknown[0]!r}, which is none", f"Name some of {', '.join(known)}"
+        )
+    if settings.terminal == "off":
+        del known["terminal"]
+    return [tool for name, tool in known.items() if not wanted or name in wanted]
 
 
 async def _unsafe_for_others(commands: Commands) -> str:

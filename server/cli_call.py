@@ -11,7 +11,7 @@ from ..budget import tokens
 from ..budget.json_size import dumps
 from ..tools import tools
 from . import log
-from .bootstrap import house
+from .bootstrap import open_dispatcher
 from .callers import Client
 from .config import Settings
 from .schema import described
@@ -31,7 +31,7 @@ def call_once(settings: Settings, tool: str, arguments: Mapping[str, object]) ->
 
 
 async def _call_once(settings: Settings, tool: str, arguments: Mapping[str, object]) -> int:
-    async with house(settings) as dispatcher:
+    async with open_dispatcher(settings) as dispatcher:
         ceiling = replace(dispatcher.client("bursar").ceiling, patience_s=_PATIENCE_S)
         answer = await dispatcher.answer(tool, arguments, Client("bursar", ceiling))
     # As bytes: a terminal that cannot show a character must not cost the reply.

@@ -76,6 +76,9 @@ class Settings:
         "go on with an earlier session, named by its handle; as a variable it stands in no list of processes",
         "HANDLE",
     )
+    tools: tuple[str, ...] = _setting(
+        (), "offer this tool, and those named besides; repeat for more", "TOOL", words="all"
+    )
     pass_env: tuple[str, ...] = _setting(
         (), "an environment variable that commands get to see; repeat for more", "NAME"
     )

@@ -241,7 +241,7 @@ class Dispatcher:
             stored, seen = self._store(outcome, call)
             naming = Naming(self.sessions.home(session, client), by_uri=self.sessions.are_remote)
             draft = draft_of(stored, naming, seen)
-            if isinstance(stored, Done) and stored.output is not None and not naming.home:
+            if not naming.home and _names_artifacts(stored):
                 draft = replace(draft, entries={**draft.entries, **self._introduction(session)})
             wanted = args.max_tokens if isinstance(args, ShownArgs) else 0
             ceiling = _of_one(client.ceiling, wanted, flight.company)
@@ -397,6 +397,14 @@ def _of_one(ceiling: Ceiling, wanted: int, company: int) -> Ceiling:
 def _content(artifact: Artifact) -> str:
     """Name an artifact as it is now: a live one has other contents later."""
     return f"{artifact.ref} {artifact.sha256}"
+
+
+def _names_artifacts(outcome: Outcome) -> bool:
+    """Tell whether the reply names artifacts that the call made."""
+    if isinstance(outcome, Reading):
+        return False
+    named = [outcome.output, *outcome.facts.values()]
+    return any(isinstance(each, Artifact) for each in named) or any(map(_names_artifacts, outcome.parts))
 
 
 def _kept_at(outcome: Outcome) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..artifacts import Artifact, Reference
+from ..artifacts import Artifact
 from ..budget.clean import clean
 from ..budget.cut import Allowance
 from ..budget.previews.preview import CaptureFacts, ContentView, Hint
@@ -89,8 +89,9 @@ def _of_reading(reading: Reading, naming: Naming) -> Draft:
 
 
 def _of_done(done: Done, naming: Naming, seen: Collection[str]) -> Draft:
-    shown = facts(_news(done.facts))
-    if naming.by_uri and (kept := Reference.parse(str(shown.get("artifact")))) is not None:  # one that is not shown
+    named = {name: naming.name(fact) if isinstance(fact, Artifact) else fact for name, fact in done.facts.items()}
+    shown = facts(_news(named))
+    if naming.by_uri and isinstance(kept := done.facts.get("artifact"), Artifact):  # one that is not shown
         shown |= {"path": kept.uri}
     if not isinstance(done.output, Artifact):
         return Draft(shown)

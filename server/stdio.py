@@ -15,7 +15,7 @@ from ..tools.terminal import Terminal
 from . import log
 from .app import build
 from .background import keep_up, sweep_if_due, tell_isolation
-from .bootstrap import house
+from .bootstrap import open_dispatcher
 from .config import Settings
 from .dispatch import CallRecord, Dispatcher
 from .hard_exit import HardExit, heed
@@ -44,7 +44,7 @@ def serve_stdio(settings: Settings, front: Launcher | None = None) -> None:
 async def _serve_stdio(settings: Settings, front: Launcher | None) -> None:
     served = _Served()
     async with (
-        house(settings, observers=[served]) as dispatcher,
+        open_dispatcher(settings, observers=[served]) as dispatcher,
         _leaving(dispatcher),
         anyio.create_task_group() as background,
     ):

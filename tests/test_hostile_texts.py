@@ -3,6 +3,7 @@
 Each work has 20 s of processor time, several times what it needs; were it quadratic it would need an hour.
 """
 
+import random
 import sys
 
 import pytest
@@ -59,12 +60,15 @@ def test_a_page_is_outlined(line):
         b"\\" * (8 * MANY) + b" omitted",
         b'"omitted' + b"\\" * (8 * MANY),
         b'"omitted":' * MANY,
-        b"; see more: read_artifact(artifact=" * (MANY // 4),
+        b" not shown; read_artifact(artifact=" * (MANY // 4),
         b"omitted\n" * MANY,
         b"> " * MANY + b"... [truncated]",
         b"x" * MANY + b"... [truncated" * (MANY // 4),
         b"... [" + b"1,\xc2\xa0" * MANY,
         ("…1" * MANY).encode(),
+        bytes(random.Random(1).choices(b"words. \n", [9, 9, 9, 9, 9, 9, 9, 0.1], k=3 * MANY)) * 15,
+        b"... [truncated]\n" * (4 * MANY),
+        b"x\r" * (8 * MANY) + b"... [truncated]",
     ],
     ids=lambda text: repr(text[:12]),
 )

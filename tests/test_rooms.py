@@ -8,6 +8,8 @@ import pytest
     [
         "errors",
         "budget",
+        "budget.request",
+        "budget.request.dialects",
         "artifacts",
         "guard",
         "guard.net",

@@ -16,6 +16,7 @@ def tools(copy_bytes: int) -> "list[Tool[Any]]":
     # Imported here, so that a worker process that needs one module of this room does not load them all.
     from .directory_tree import DirectoryTree
     from .download_image import DownloadImage
+    from .edit_file import EditFile
     from .read_artifact import ReadArtifact
     from .read_file import ReadFile
     from .running import Looks
@@ -31,5 +32,6 @@ def tools(copy_bytes: int) -> "list[Tool[Any]]":
         DirectoryTree(),
         DownloadImage(),
         WritePdf(),
+        EditFile(),
         ReadArtifact(looks),
     ]

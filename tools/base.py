@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, Protocol, TypeVar, cast
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
 from ..artifacts import Artifact, Session, Writer
 from ..budget.page import Page
@@ -15,8 +15,8 @@ from ..guard.net import Net
 from ..guard.paths import Workspace
 from ..guard.workers import Workers
 
-Fact = str | int | float | bool | None | Sequence[str] | Mapping[str, str | int | float | None]
-"""A short typed value; the choke point cuts each text at 300 characters, and paths at 4,096."""
+Fact = str | int | float | bool | None | Sequence[str] | Mapping[str, str | int | float | None] | Artifact
+"""A short typed value; the choke point cuts each text at 300 characters, and paths at 4,096, and names an artifact."""
 
 
 class ToolArgs(BaseModel):
@@ -27,11 +27,13 @@ class ToolArgs(BaseModel):
 
     Attributes:
         zeros: optional arguments for which 0 says something of its own.
+        empties: those for which an empty text does.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     zeros: ClassVar[frozenset[str]] = frozenset()
+    empties: ClassVar[frozenset[str]] = frozenset()
 
     @model_validator(mode="before")
     @classmethod
@@ -46,12 +48,22 @@ class ToolArgs(BaseModel):
         if name not in cls.model_fields or cls.model_fields[name].is_required():
             return False
         is_zero = isinstance(value, int | float) and not isinstance(value, bool) and value == 0
-        return value is None or value == "" or (is_zero and name not in cls.zeros)
+        is_empty = value == "" and name not in cls.empties
+        return value is None or is_empty or (is_zero and name not in cls.zeros)
 
 
-def unlisted(default: Any = None) -> Any:  # noqa: ANN401 - as pydantic's Field
-    """Declare an optional argument that is understood, and that no schema spends a model's attention on."""
-    return Field(default, json_schema_extra={"unlisted": True}, coerce_numbers_to_str=default is None or None)
+UNLISTED: dict[str, JsonValue] = {"unlisted": True}
+"""Marks an argument that no schema spends a model's attention on."""
+
+
+def unlisted(default: Any = None, **how: Any) -> Any:  # noqa: ANN401 - as pydantic's Field
+    """Declare an optional argument that is understood, and that no schema spends a model's attention on.
+
+    Args:
+        default: its value when it is not given.
+        how: what else pydantic's `Field` takes.
+    """
+    return Field(default, json_schema_extra=UNLISTED, **how)
 
 
 class ShownArgs(ToolArgs):

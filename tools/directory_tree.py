@@ -31,12 +31,12 @@ class DirectoryTreeArgs(ToolArgs):
     zeros = frozenset({"depth"})
 
     path: str = ""
-    depth: int = Field(1, description="levels", json_schema_extra={"minimum": 0, "maximum": DEEPEST_LISTED})
+    depth: int = Field(1, json_schema_extra={"minimum": 0, "maximum": DEEPEST_LISTED})
     all: bool = Field(default=False, description="also what .gitignore hides")
 
 
 class DirectoryTree(Tool[DirectoryTreeArgs]):
-    """List a directory with sizes, and counts of all that lies below; the artifact has each full path: grep it."""
+    """List a directory with sizes and counts; the artifact has every path below: grep it."""
 
     name: ClassVar[str] = "directory_tree"
     read_only: ClassVar[bool] = True

@@ -53,12 +53,12 @@ class DownloadImageArgs(ToolArgs):
     """Arguments of `download_image`."""
 
     url: str = Field()
-    strip: bool = Field(default=False, description="remove metadata")
+    strip: bool = Field(default=False, description="metadata")
     thumbnail: bool = Field(default=False, description="show it to you")
 
 
 class DownloadImage(Tool[DownloadImageArgs]):
-    """Download an image and check it by decoding."""
+    """Download an image and check it."""
 
     name: ClassVar[str] = "download_image"
     open_world: ClassVar[bool] = True
@@ -108,7 +108,7 @@ class _Download:
         if self.spool.size:
             state = "partial" if failure.stage in ("connect", "size", "timeout") else "whole"
             received = await self._keep(self.spool, f"received.{_PLAIN.get(kind, 'bin')}", {}, state)
-            facts = {"artifact": received.ref, **facts}
+            facts = {"artifact": received, **facts}
         if self.response.status is not None:
             facts["http_status"] = self.response.status
         facts |= {
@@ -200,7 +200,7 @@ def _before(response: Response, args: DownloadImageArgs, call: Call) -> Artifact
 def _done(artifact: Artifact, args: DownloadImageArgs, call: Call, picture: Picture | None = None) -> Done:
     own = {field.name for field in fields(Entry)}
     facts: dict[str, Fact] = {
-        "artifact": artifact.ref,
+        "artifact": artifact,
         "status": "ok",
         "target_path": artifact.path,
         "download_dir": str(Path(artifact.path).parent),

@@ -30,15 +30,15 @@ _SETTLE_S = 0.1
 class ReadArtifactArgs(ExcerptArgs):
     """Which artifact, and what of it."""
 
-    artifact: str = Field("", description="omit to list them")
-    bytes: str | None = Field(None, description='"0-4095"', coerce_numbers_to_str=True)
+    artifact: str = Field("", description="omit to list")
+    bytes: str | None = unlisted(coerce_numbers_to_str=True)
     tail: int | None = unlisted()
     search: str | None = Field(None, description="words: best lines of all")
-    wait_s: float = Field(0, description="for the end of a command, or a match")
+    wait_s: float = Field(0, description="for a command's end or a match")
 
 
 class ReadArtifact(Tool[ReadArtifactArgs]):
-    """Read on in the output of an earlier call, search it, or list this session's outputs."""
+    """Read on in an earlier output, search it, or list them."""
 
     name: ClassVar[str] = "read_artifact"
     read_only: ClassVar[bool] = True

@@ -47,11 +47,11 @@ class ReadFileArgs(ExcerptArgs):
     """Which file, and which part of it to show."""
 
     path: str = Field(description="relative to the first root")
-    bytes: str | None = unlisted()
+    bytes: str | None = unlisted(coerce_numbers_to_str=True)
 
 
 class ReadFile(Tool[ReadFileArgs]):
-    """Look at a file of any size or kind, show a range of it, or search it at once."""
+    """Look at a file of any size or kind, show lines of it or search it."""
 
     name: ClassVar[str] = "read_file"
     read_only: ClassVar[bool] = True

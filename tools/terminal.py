@@ -73,14 +73,14 @@ class TerminalArgs(ShownArgs):
     command: str = ""
     cwd: str = ""
     timeout_s: float = Field(0, description="default 120")
-    input: str = Field("", description="for stdin")
+    input: str = Field("", description="to stdin")
     background: bool = Field(default=False, description="let it run, stdin open")
-    artifact: str = Field("", description="a running command: to send input, stop or wait")
+    artifact: str = Field("", description="a running command")
     stop: bool = False
 
 
 class Terminal(Tool[TerminalArgs]):
-    """Run a bash command. All it started is killed when it ends. There is no tty: prompts read end of file."""
+    """Run a bash command. What it started is killed when it ends. No tty."""
 
     name: ClassVar[str] = "terminal"
     destructive: ClassVar[bool] = True

@@ -76,7 +76,7 @@ class WebFetchArgs(ExcerptArgs):
 
 
 class WebFetch(Tool[WebFetchArgs]):
-    """Fetch a page as Markdown, or a PDF, feed, JSON, text or image by its kind; search it or show lines at once."""
+    """Fetch a page as Markdown, or a PDF, feed, JSON or image; search it or show lines."""
 
     name: ClassVar[str] = "web_fetch"
     read_only: ClassVar[bool] = True

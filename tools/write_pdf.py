@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path, PurePath
+from tempfile import TemporaryDirectory
 from typing import Any, ClassVar, Literal, Self, cast
 
 import anyio
@@ -16,13 +17,15 @@ from ..content.writeback import refuse_truncated
 from ..errors import BursarError
 from ..guard.created import CreatedFile
 from ..guard.names import written
-from ..pdf.font_files import readable_places
+from ..pdf.fonts import readable_places
 from .base import Call, Done, Fact, Tool, ToolArgs, unlisted
 from .pdf_pictures import PictureFinder
 from .progress import watched
 
 _REFERENCES = "bursar.pdf.work:references"
 _WRITE = "bursar.pdf.work:write"
+_MEMORY_BYTES = 2_500_000_000
+"""Enough for some 1,600 pages."""
 _MAX_TEXT_BYTES = 32 << 20
 _MAX_LIST_BYTES = 2 * _MAX_TEXT_BYTES
 _LONGEST_S = 180.0
@@ -40,12 +43,12 @@ class WritePdfArgs(ToolArgs):
     zeros = frozenset({"margin_mm"})
 
     content: str = Field(default="", description="Markdown")
-    artifact: str = Field(default="", description="or a stored text")
+    artifact: str = Field(default="", description="or stored text")
     path: str = Field(default="", description="default: an artifact")
-    overwrite: bool = False
+    overwrite: bool = unlisted(default=False)
     layout: dict[str, Any] = Field(
         default_factory=dict[str, Any],
-        description="title, author, toc, page_size, margin_mm, page_numbers",
+        description="title, toc, page_size …",
     )
     title: str = unlisted("")
     author: str = unlisted("")
@@ -98,7 +101,7 @@ class WritePdf(Tool[WritePdfArgs]):
 
 @dataclass(slots=True)
 class _Document:
-    """One document; what is in the making lies in spools, which are gone at the end of the call."""
+    """One document; what is in the making lies in spools, which are gone at the end of the call, as its fonts are."""
 
     args: WritePdfArgs
     call: Call
@@ -109,6 +112,7 @@ class _Document:
     pdf: Spool
     listing: Spool
     progress: Spool
+    fonts: Path
     has_pictures: bool = False
 
     @classmethod
@@ -118,7 +122,8 @@ class _Document:
         text, pictures, pdf, listing, progress = (spools.enter_context(call.session.spool(kind)) for kind in kinds)
         patience_s = min(call.patience_s * (1 - _MARGIN), _LONGEST_S)
         deadline_s = anyio.current_time() + patience_s
-        return cls(args, call, PictureFinder(call, spools), deadline_s, text, pictures, pdf, listing, progress)
+        fonts = Path(spools.enter_context(TemporaryDirectory(prefix="bursar-", ignore_cleanup_errors=True)))
+        return cls(args, call, PictureFinder(call, spools), deadline_s, text, pictures, pdf, listing, progress, fonts)
 
     def take_text(self) -> None:
         """Write the text, from the arguments or the artifact, into its spool, if it is all there. Blocks."""
@@ -157,10 +162,12 @@ class _Document:
             "progress": str(self.progress.path),
             "options": self.args.model_dump(exclude={"content", "artifact", "path", "overwrite", "allow_markers"}),
             "pictures": str(self.pictures.path),
+            "fonts": str(self.fonts),
         }
         copies = [copy for kind, copy in self.finder.found.values() if kind == "path"]
         reads = [self.text.path, self.pictures.path, *copies, *readable_places()]
-        writing = self._work(_WRITE, wanted, reads=reads, writes=[self.pdf.path, self.listing.path, self.progress.path])
+        writes = [self.pdf.path, self.listing.path, self.progress.path, self.fonts]
+        writing = self._work(_WRITE, wanted, reads=reads, writes=writes)
         return cast("dict[str, Any]", await watched(writing, self.call.progress, self._read_progress))
 
     def _references(self) -> list[str]:
@@ -181,7 +188,9 @@ class _Document:
     ) -> object:
         within_s = self._left_s
         try:
-            return await self.call.workers.call(function, arguments, reads=reads, writes=writes, deadline_s=within_s)
+            return await self.call.workers.call(
+                function, arguments, reads=reads, writes=writes, deadline_s=within_s, memory_bytes=_MEMORY_BYTES
+            )
         except BursarError as error:
             raise _about_document(error, within_s, self.text.size) from error
 
@@ -195,7 +204,7 @@ class _Document:
         writer = self.call.output("report.pdf")
         await anyio.to_thread.run_sync(self.pdf.pour, writer)
         artifact = await writer.finish(facts={"pages": int(made["facts"]["pages"]), "title": str(made["title"])})
-        return await self._done({"artifact": artifact.ref, "path": artifact.path, "bytes": artifact.size}, made)
+        return await self._done({"artifact": artifact, "path": artifact.path, "bytes": artifact.size}, made)
 
     async def saved(self, made: Mapping[str, Any], target: CreatedFile) -> Done:
         """Give the document its name in the workspace."""
@@ -226,7 +235,7 @@ def _about_document(error: BursarError, within_s: float, text_bytes: int) -> Bur
         case "too_large":
             return BursarError("too_large", "the document needs too much memory", "Write it in parts")
         case "worker_failed":
-            what = "the process that lays out the document ended early"
+            what = "the process that lays out the document ended early, perhaps for want of memory"
             return BursarError("worker_failed", what, "Write it in parts, to find the one that cannot be laid out")
         case _:
             return error

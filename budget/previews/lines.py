@@ -1,5 +1,6 @@
 """Previews of text that consists of lines: its start, what stands out, its end, and what is between."""
 
+import math
 from collections import Counter
 from dataclasses import dataclass
 from typing import Any
@@ -108,7 +109,8 @@ def plan(
         watched = "" if whole else f" in the first {_WATCHED_BYTES >> 10} KiB"
         notables = _watch(whole or content.read(0, _WATCHED_BYTES))
     elif watched_bytes is not None and watched_bytes < content.size:
-        watched = f" in the {watched_bytes >> 20} MiB of start and end"
+        seen = f" in the {max(1, watched_bytes >> 20)} MiB of start and end"
+        watched = seen if notables.is_exact else f"{seen} and in samples between"
     if notables.tests or {CAUSE, DETAIL, ERROR} & set(notables.kinds):
         layout = _LAYOUTS["tests" if notables.tests else "failure"]
     facts = _Facts(content, layout, lines, notables, watched, note, whole)
@@ -220,10 +222,20 @@ def _notable(facts: _Facts, room: Allowance, first: int, last: int | None) -> di
     others = [f"{name} ×{alike:,}" for name, alike in named if name and name not in seen]
     value |= {"others": ", ".join(others)} if others else {}
     found = facts.notables
-    if found.is_exact and found.errors > (0 if facts.watched else len(shown)):
-        counts = ((found.errors, "error"), (found.warnings, "warning"))
-        value["notable_total"] = ", ".join(plural(n, noun) for n, noun in counts if n) + facts.watched
+    if found.errors > (0 if facts.watched else len(shown)):
+        counts = ((found.errors, found.errors_margin, "error"), (found.warnings, found.warnings_margin, "warning"))
+        value["notable_total"] = ", ".join(_counted(*count) for count in counts if count[0]) + facts.watched
+    elif kept and facts.watched:
+        value["notable_total"] = f"found{facts.watched}"
     return value
+
+
+def _counted(count: int, margin: int, noun: str) -> str:
+    """Count things, or say about how many there are and how far that may be off, in figures that mean something."""
+    if not margin:
+        return plural(count, noun)
+    digits = 1 - len(str(margin))
+    return f"about {plural(round(count, digits), noun)} (± {math.ceil(margin * 10**digits) * 10**-digits:,})"
 
 
 def _labelled(number: int, text: str, kind: str, alike: int, name: str, *, exact: bool) -> str:

@@ -95,6 +95,11 @@ class ContentView:
         """What the content is by its beginning: `text`, `log`, `json`, `binary` and so on."""
         return self._kind.name
 
+    @property
+    def form(self) -> str:
+        """The format of a binary, the family of a source, the delimiter of a table; else empty or a shade."""
+        return self._kind.detail
+
     def whole(self, allowance: Allowance) -> str | None:
         """Return all of the content if it is valid UTF-8 text and fits, else None; cheap."""
         if self.content.size > allowance.bytes or self.kind == "binary" or self._kind.encoding != "utf-8":

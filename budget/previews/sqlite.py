@@ -1,12 +1,14 @@
 """Reads the tables of an SQLite database out of its pages: their columns and numbers of rows.
 
-The format is that of https://sqlite.org/fileformat2.html. Nothing is run, and a file that is damaged tells less.
+The format is that of https://sqlite.org/fileformat2.html. Nothing is run, and a file that is damaged tells less: its
+pages may name one another in circles and its rows lie upon one another, so that everything is counted on the way.
 """
 
 import re
 import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from ..clean import clean
 from ..content import Content
@@ -16,6 +18,12 @@ _COUNTED_BYTES = 64 << 20
 
 _PAGES_MAX = 40_000
 _TABLES_MAX = 200
+_ENTRIES_MAX = 5000
+_NAME_MAX_BYTES = 1024
+_DEFINITION_MAX_BYTES = 16 << 10
+_DEFINITIONS_MAX_BYTES = 128 << 10
+"""Of all tables in one database; those beyond are named without columns."""
+
 _LEAF, _INTERIOR = 0x0D, 0x05
 _IN_WAL = 2
 """Of a database in this mode the newest rows may be in another file."""
@@ -59,10 +67,15 @@ def tables(content: Content) -> list[Table]:
     """
     pages = _Pages(content)
     found: list[Table] = []
-    for kind, name, root, sql in pages.schema():
-        if kind in ("table", "view") and not name.startswith("sqlite_") and len(found) < _TABLES_MAX:
-            is_table = kind == "table"
-            found.append(Table(name, _columns(sql) if is_table else (), pages.count(root) if is_table else None))
+    room = _DEFINITIONS_MAX_BYTES
+    for kind, name, root, sql in islice(pages.schema(), _ENTRIES_MAX):
+        if kind == "view":
+            found.append(Table(name, ()))
+        elif kind == "table" and not name.startswith("sqlite_"):
+            room -= len(sql)
+            found.append(Table(name, _columns(sql) if room >= 0 else (), pages.count(root)))
+        if len(found) == _TABLES_MAX:
+            break
     return found
 
 
@@ -83,12 +96,12 @@ class _Pages:
         for page, at in self._leaves(1):
             (cells,) = struct.unpack_from(">H", page, at + 3)
             for start in struct.unpack_from(f">{cells}H", page, at + 8):
-                values = self._record(page, start)
+                kind, name, _, root, sql = self._record(page, start, 5)
                 yield (
-                    values[0].decode(),
-                    values[1].decode(),
-                    int.from_bytes(values[3]),
-                    values[4].decode("utf-8", "replace"),
+                    kind[:_NAME_MAX_BYTES].decode("utf-8", "replace"),
+                    name[:_NAME_MAX_BYTES].decode("utf-8", "replace"),
+                    int.from_bytes(root[:8]),
+                    sql[:_DEFINITION_MAX_BYTES].decode("utf-8", "replace"),
                 )
 
     def count(self, root: int) -> int | None:
@@ -100,12 +113,9 @@ class _Pages:
 
     def _leaves(self, root: int) -> Iterator[tuple[bytes, int]]:
         """Yield the pages that hold the rows of a table, and where their headers begin."""
-        pending, seen = [root], set[int]()
+        pending, seen = [root], {root}
         while pending and self._left > 0:
             number = pending.pop()
-            if number in seen:
-                continue
-            seen.add(number)
             self._left -= 1
             page, at = self._content.read((number - 1) * self._size, self._size), 100 if number == 1 else 0
             if page[at] == _LEAF:
@@ -113,17 +123,20 @@ class _Pages:
             elif page[at] == _INTERIOR:
                 cells, last = struct.unpack_from(">HxxxI", page, at + 3)
                 starts = struct.unpack_from(f">{cells}H", page, at + 12)
-                pending += [last, *(struct.unpack_from(">I", page, start)[0] for start in reversed(starts))]
+                below = [last, *(struct.unpack_from(">I", page, start)[0] for start in reversed(starts))]
+                pending += [number for number in dict.fromkeys(below) if number not in seen]
+                seen.update(below)
+                self._left = self._left if len(pending) <= self._left else 0
 
-    def _record(self, page: bytes, start: int) -> list[bytes]:
-        """Return the values of a row, as far as they are on its page."""
+    def _record(self, page: bytes, start: int, count: int) -> list[bytes]:
+        """Return the first values of a row, as far as they are on its page."""
         size, at = _number(page, start)
         _, at = _number(page, at)
         end = at + (size if size <= self._usable - 35 else self._usable // 9)
         header, place = _number(page, at)
         value_at = at + header
         values: list[bytes] = []
-        while place < at + header:
+        while len(values) < count:
             kind, place = _number(page, place)
             length = (kind - 12) // 2 if kind >= 12 else (0, 1, 2, 3, 4, 6, 8, 8, 0, 0, 0, 0)[kind]
             values.append(page[value_at : min(value_at + length, end)])

@@ -16,7 +16,7 @@ import uvicorn
 
 from .. import log
 from ..background import tell_isolation
-from ..bootstrap import house
+from ..bootstrap import open_dispatcher
 from ..config import Settings
 from ..hard_exit import HardExit, heed
 from ..session_resolver import HttpSessions
@@ -59,7 +59,7 @@ async def _serve(settings: Settings, listening: list[socket.socket], telemetry: 
     threads = anyio.to_thread.current_default_thread_limiter()
     threads.total_tokens = max(threads.total_tokens, _THREADS_EACH * settings.max_calls)
     admission = Admission(Shares.of(settings), telemetry.hit, settings.principal_quota_bytes)
-    async with house(settings, HttpSessions, turn=admission.admit, observers=[telemetry.call]) as dispatcher:
+    async with open_dispatcher(settings, HttpSessions, turn=admission.admit, observers=[telemetry.call]) as dispatcher:
         await tell_isolation(dispatcher.commands)
         app = http_app(dispatcher, settings, admission, telemetry)
         tell(settings, dispatcher.store)

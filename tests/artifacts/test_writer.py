@@ -114,11 +114,10 @@ def test_lines_that_stand_out_are_found_while_streaming(store, session, stored):
 
 
 def test_of_a_huge_content_beginning_and_end_are_watched(monkeypatch, session, stored):
-    monkeypatch.setattr("bursar.artifacts.scan.WATCH_HEAD", 1 << 20)
-    monkeypatch.setattr("bursar.artifacts.scan.WATCH_TAIL", 1 << 20)
+    monkeypatch.setattr("bursar.budget.notable.EFFORT", 2 << 20)
     lines = [b"all is well, line %d" % n for n in range(300_000)]
-    for place in (1000, 150_000, 299_000):
-        lines[place] = b"ERROR: it broke at %d" % place
+    for place, when in ((1000, b"first"), (150_000, b"then"), (299_000, b"in the end")):
+        lines[place] = b"ERROR: it broke " + when
     artifact = stored(b"\n".join(lines))
     assert [number for number, _ in artifact.notable.lines] == [1001, 299_001]
     assert 2 << 20 <= artifact.watched_bytes < artifact.size

@@ -102,6 +102,11 @@ def test_every_failed_test_is_named_once_however_many_there_are() -> None:
     assert sorted(found.tests) == sorted(f"tests/test_a.py::test_x[{i}]" for i in range(250))
 
 
+def test_a_line_that_only_begins_like_one_does_not_hide_the_next() -> None:
+    found = watched(b"12:00:00 the last word is\nERROR one\n12:00:01 and then\nWARN two\n")
+    assert (found.errors, found.warnings) == (1, 1)
+
+
 def test_errors_and_warnings_are_counted_apart() -> None:
     found = watched(b"a.c:1:1: warning: left\na.c:2:1: error: b\nfine\na.c:9:1: warning: right\n")
     assert (found.errors, found.warnings) == (1, 2)
@@ -152,9 +157,10 @@ def test_asking_twice_does_not_count_twice() -> None:
 
 def test_memory_stays_small_however_many_different_errors_there_are() -> None:
     words = [f"{chr(103 + i % 20)}{chr(103 + i // 20 % 20)}{chr(103 + i // 400 % 20)}" for i in range(8_000)]
-    found = watched("".join(f"ERROR in {one}\n" for one in words).encode())
+    found = watched("".join(f"ERROR in {one} {two}\n" for one in words for two in words[:5]).encode())
     assert len(found.lines) <= 64
     assert not found.is_exact
+    assert abs(found.errors - 40_000) <= found.errors_margin < 20_000
 
 
 def test_what_was_found_can_be_kept_as_json() -> None:
@@ -193,3 +199,30 @@ def test_every_line_of_a_form_is_counted_exactly(lines: list[bytes]) -> None:
     assert found.errors == (kinds.count(CAUSE) or kinds.count(LEVEL))
     assert found.warnings == kinds.count(WARNING)
     assert all(kinds[number - 1] == kind for (number, _), kind in zip(found.lines, found.kinds, strict=True))
+
+
+def _flood(warnings: int) -> bytes:
+    lines = [b"12:00:00 INFO %d is well, and goes on so for as long as it can" % n for n in range(400_000)]
+    for place in range(0, len(lines), len(lines) // warnings):
+        lines[place] = b"12:00:00 WARN %d is late" % place
+    return b"\n".join(lines) + b"\n"
+
+
+def test_of_a_flood_the_number_is_told_with_how_far_it_may_be_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bursar.budget.notable.EFFORT", 1 << 20)
+    found = watched(_flood(100_000))
+    assert not found.is_exact
+    assert abs(found.warnings - 100_000) <= found.warnings_margin < 20_000
+
+
+def test_who_has_time_looks_at_all_of_a_flood(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bursar.budget.notable.EFFORT", 4 << 20)
+    text = _flood(100)
+    watch, line = Watch(), 1
+    for start in range(0, len(text), 1 << 20):
+        block = text[start : start + (1 << 20)]
+        watch.feed(block, line)
+        line += block.count(b"\n")
+        watch.rested()
+    found = watch.result()
+    assert (found.warnings, found.warnings_margin, watch.seen_bytes) == (100, 0, len(text))

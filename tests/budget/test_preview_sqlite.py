@@ -70,3 +70,54 @@ def test_a_damaged_database_does_no_harm(place: int, value: int, length: int) ->
     content[min(place, len(content) - 1)] = value
     if content.startswith(b"SQLite format 3\0"):
         assert parts(bytes(content[:length]), "a.db")["format"] == "SQLite database"
+
+
+def database_of(page: bytes, size: int = 65_536) -> bytes:
+    """Returns a database whose first page ends in this one's bytes, its rows wherever they say."""
+    head = b"SQLite format 3\0" + (1).to_bytes(2) + b"\1\1\0" + bytes(79)
+    return (head + page).ljust(size, b"\0")
+
+
+def test_rows_that_lie_upon_one_another_are_read_within_bounds() -> None:
+    values = [b"table", b"t" * 9000, b"t", b"\1", b"create table t(" + b"a," * 9000 + b"b)"]
+    header = b"".join(varint(13 + 2 * len(value)) for value in values[:3]) + varint(1) + varint(13 + 2 * len(values[4]))
+    header = varint(len(header) + 1) + header
+    record = varint(40_000) + varint(1) + header + b"".join(values)
+    start = 65_536 - len(record)
+    page = bytearray(65_436)
+    cells = (start - 108) // 2
+    page[:8] = b"\r\0\0" + cells.to_bytes(2) + b"\0\0\0"
+    page[8 : 8 + 2 * cells] = start.to_bytes(2) * cells
+    page[start - 100 :] = record
+    found = sqlite.tables(Held(database_of(bytes(page))))
+    assert len(found) == 200
+    assert sum(len(table.columns) for table in found) < 80_000
+    assert len(found[0].columns) > 1000
+    assert not found[-1].columns
+    assert all(len(table.name) <= 1024 for table in found)
+
+
+def varint(number: int) -> bytes:
+    groups = [number & 0x7F]
+    while number := number >> 7:
+        groups.append(number & 0x7F | 0x80)
+    return bytes(reversed(groups))
+
+
+class Counted(Held):
+    reads = 0
+
+    def read(self, offset: int, length: int) -> bytes:
+        self.reads += 1
+        return super().read(offset, length)
+
+
+def test_pages_that_name_one_another_are_read_once() -> None:
+    def inner(*below: int, at: int = 0) -> bytes:
+        starts = b"".join((500 + 4 * place).to_bytes(2) for place in range(len(below) - 1))
+        page = b"\5\0\0" + (len(below) - 1).to_bytes(2) + b"\0\0\0" + below[0].to_bytes(4) + starts
+        return page.ljust(500 - at, b"\0") + b"".join(number.to_bytes(4) for number in below[1:])
+
+    held = Counted(database_of(inner(1, 2, 2, 3, at=100)) + inner(3, 2, 1).ljust(65_536, b"\0") * 2)
+    assert sqlite.tables(held) == []
+    assert held.reads < 10

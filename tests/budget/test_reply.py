@@ -46,6 +46,13 @@ def lines(*texts):
     return Page(pieces)
 
 
+def test_more_lines_than_any_client_shows_stand_in_the_json():
+    few, many = (Reply({"artifact": "a1", "preview": "\n" * count}) for count in (1900, 2001))
+    assert len(few.text.splitlines()) <= 2000
+    assert len(many.text.splitlines()) == 1
+    assert Reply.parse(many.text) == many
+
+
 @given(
     facts_=st.dictionaries(AWKWARD, VALUES, max_size=40), content=AWKWARD, repeat=st.integers(1, 60), ceiling=CEILINGS
 )

@@ -18,7 +18,7 @@ import fixture_questions  # noqa: F401 - its tools register themselves
 import fixture_rounds  # noqa: F401 - as above
 import uvicorn
 from bursar.server.app import build
-from bursar.server.bootstrap import house
+from bursar.server.bootstrap import open_dispatcher
 from bursar.server.config import Settings
 from bursar.server.dispatch import Dispatcher
 from bursar.server.http.address import Address
@@ -140,7 +140,7 @@ async def serve(root: Path, data_dir: Path) -> None:
     address = Address.parse("127.0.0.1:0")
     listening = address.listen()
     settings = Settings(root=(root,), data_dir=data_dir, http=str(address.bound(listening[0])), no_auth=True)
-    async with house(settings, HttpSessions, offered=TOOLS) as dispatcher:
+    async with open_dispatcher(settings, HttpSessions, offered=TOOLS) as dispatcher:
         app = http_app(dispatcher, settings, Admission(Shares.of(settings)), Telemetry(settings), offer)
         sys.stderr.write(f"serving the fixtures on http://{settings.http}{PATH}\n")
         await uvicorn.Server(uvicorn.Config(app, log_config=None)).serve(listening)

@@ -6,9 +6,10 @@ from bursar.errors import BursarError
 
 HANDLE = "ses_7YPxeoPWhvJzA5JUzD2oEf"
 NOTICES = [
-    ("bursar", f'"incomplete":"9 of 10 lines not shown; see more: read_artifact(artifact=\\"{HANDLE}/a7\\", tail=5)"'),
-    ("bursar", f'"text":"{{\\\\"x; see more: read_artifact(artifact=\\\\\\"{HANDLE}/a7\\\\\\")"'),
-    ("bursar", '1 of 9 lines not shown; see more: read_artifact(artifact="a12")'),
+    ("bursar", f'"incomplete":"9 of 10 lines not shown; read_artifact(artifact=\\"{HANDLE}/a7\\", tail=5)"'),
+    ("bursar", f'"text":"{{\\\\"lines 41-60 follow; read_artifact(artifact=\\\\\\"{HANDLE}/a7\\\\\\")"'),
+    ("bursar", '1 of 9 lines not shown; read_artifact(artifact="a12")'),
+    ("bursar", '{"artifact":"a5-x.py","incomplete":"lines 9-403 of 403 not shown","size":{"bytes":17731}}'),
     ("bursar", '{"head":"a","omitted":"bytes 441-399713","tail":"b"}'),
     ("bursar", '"parts":[],"omitted":"12 items; read_artifact() lists what is stored of them"'),
     ("bursar", '{"head":"a","omitted":"lines 41-99980","tail":"b"}'),
@@ -56,7 +57,7 @@ def test_a_notice_is_found_on_its_line(origin, notice):
         "`... [CONTENT TRUNCATED] ...` is what one client writes.",
         "short line... [truncated]",
         "He said: … 12 tokens were truncated … and left.",
-        'What is incomplete names the next call: `…; see more: read_artifact(artifact="Xk3…/a7", grep="ERROR")`.',
+        'What is incomplete names the next call: `… not shown; read_artifact(artifact="Xk3…/a7", grep="ERROR")`.',
         'ENDS = {"head": "", "omitted": "lines 10-99", "tail": ""}',
         '("OpenHands", r"<response clipped><NOTE>"),',
         '{"artifact":"ses_7YPxeoPWhvJzA5JUzD2oEf/a1","did":"$ ls","exit_code":0,"preview":"nothing was omitted"}',

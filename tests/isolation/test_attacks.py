@@ -60,6 +60,7 @@ def test_a_file_of_tokens_that_is_saved_anew_can_neither_be_read_nor_replaced(tm
             said += [
                 ann.call("read_file", path=str(place)),
                 ann.call("write_pdf", content="x", path=str(place), overwrite=True),
+                ann.call("edit_file", new="x", path=str(place), all=True),
                 ann.call(
                     "terminal", command=f"cd {place.parent}; cat tokens; echo x > tokens; mv tokens {tmp_path}/work"
                 ),
@@ -69,6 +70,6 @@ def test_a_file_of_tokens_that_is_saved_anew_can_neither_be_read_nor_replaced(tm
             place.with_name("new").rename(place)
         assert reply_of(ann.call("directory_tree")[0])["preview"].endswith("/  empty")
         ann.http.close()
-    assert [is_error for _, is_error in said] == [True, True, False] * 2
+    assert [is_error for _, is_error in said] == [True, True, True, False] * 2
     assert before.partition(b":")[2].decode().strip() not in str(said)
     assert place.read_bytes() == before

@@ -301,6 +301,11 @@ def swapped(stage, seconds):
             {"content": "x", "path": f"s/{name}", "overwrite": True},
             {"content": f"![]({name})\n\n![](s/{name})"},
         ],
+        "edit_file": [
+            {"new": "x", "path": "s/planted.txt"},
+            {"new": "x", "path": f"s/{name}", "all": True},
+            {"old": "e", "new": "x", "path": f"s/{name}"},
+        ],
         "terminal": [{"command": "cat *", "cwd": "s"}],
     }
     counts = dict.fromkeys(ways, 0)

@@ -10,10 +10,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-import everytool
-
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 
+import everytool
 from serving import serving
 
 CLIENTS = Path(__file__).parent / "clients"

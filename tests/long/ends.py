@@ -54,6 +54,7 @@ class Round:
             words = ["serve", "--http", "127.0.0.1:0", "--no-auth", *words]
         pipe = subprocess.PIPE
         self.process = subprocess.Popen(module(*words), stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0)
+        self.data = data
         self.replies = []
         self._ids = itertools.count(1)
         self._send = self._over_http() if over_http else self._over_stdio()
@@ -135,9 +136,11 @@ class Round:
             if not content or message["result"].get("isError"):
                 continue
             reply = reply_of(content[0]["text"])
-            path, size = Path(reply.get("path", "/nowhere")), reply.get("size", {}).get("bytes")
-            is_final = path.is_absolute() and size is not None and reply.get("state") != "running"
-            if is_final and (not path.exists() or path.stat().st_size != size):
+            size = reply.get("size", {}).get("bytes")
+            if size is None or reply.get("state") == "running":
+                continue
+            there = self.data.glob(f"bursar/*/{Path(reply['artifact']).name}")
+            if all(path.stat().st_size != size for path in there):
                 found.append(reply["artifact"])
         return found
 

@@ -45,12 +45,15 @@ def wanted(site, earlier):
     """Return one call of each tool, a reading of an artifact from an earlier process, and a refusal."""
     return [
         Wanted("web_fetch", "web_fetch", {"url": f"{site}/"}, "counts what comes in"),
-        Wanted("read_file", "read_file", {"path": "notes.txt"}, "milk and bread"),
+        Wanted("read_file", "read_file", {"path": "notes.txt"}, "and bread"),
         Wanted("terminal", "terminal", {"command": "seq 1 20000"}, '"incomplete"'),
         Wanted("directory_tree", "directory_tree", {}, "notes.txt"),
         Wanted("download_image", "download_image", {"url": f"{site}/purse.png", "thumbnail": True}, "320"),
         Wanted("write_pdf", "write_pdf", {"content": "# Report\n\nAll is well."}, '"artifact"'),
-        Wanted("read_artifact", "read_artifact", {"artifact": "$ARTIFACT", "lines": "19000-19001"}, "19000\\n19001"),
+        Wanted(
+            "edit_file", "edit_file", {"path": "notes.txt", "old": "milk", "new": "milk"}, "nothing_to_change", True
+        ),
+        Wanted("read_artifact", "read_artifact", {"artifact": "$ARTIFACT", "lines": "19000-19001"}, "\n19000\n19001"),
         Wanted("earlier", "read_artifact", {"artifact": earlier}, "from before"),
         Wanted("refusal", "read_file", {"path": "/etc/hostname"}, "outside", is_error=True),
     ]

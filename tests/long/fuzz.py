@@ -21,10 +21,10 @@ from pathlib import Path
 import anyio
 from bursar.budget import tokens
 from bursar.budget.ceilings import Ceiling
-from bursar.budget.clean import utf8
+from bursar.budget.clean import is_plain, utf8
 from bursar.budget.json_size import dumps
 from bursar.server import log
-from bursar.server.bootstrap import house
+from bursar.server.bootstrap import open_dispatcher
 from bursar.server.config import Settings
 from bursar.server.schema import input_schema
 from fuzz_rooms import SNIPPETS, TARGETS, visible
@@ -35,7 +35,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 
 import hostile_files
 import hostile_site
-from replies import reply_of
+from replies import path_of, reply_of
 
 BATCH = 200
 CALLS_AT_A_TIME = 8
@@ -164,6 +164,7 @@ class Caller:
             "web_fetch": 2,
             "download_image": 2,
             "write_pdf": 1,
+            "edit_file": 5,
         }
         name = chance.choices(list(weights), list(weights.values()))[0]
         schema = input_schema(self.dispatcher.tools[name].Args)
@@ -186,10 +187,11 @@ def judge(answer, ceiling):
     """Check what every reply keeps to."""
     text = answer.text
     assert len(text.encode()) <= ceiling.bytes, "too many bytes"
-    assert tokens.count(text) <= ceiling.tokens, "too many tokens"
+    assert tokens.count(text) <= ceiling.most_tokens, "too many tokens"
     assert not text.startswith("internal_error"), text
-    assert "\n" not in text
+    assert is_plain(text.partition("\n")[2])
     if answer.is_error:
+        assert "\n" not in text
         visible(text)
         assert re.match(r"[a-z_]+: ", text), text
         return
@@ -208,10 +210,11 @@ async def lossless(tally, dispatcher, folder, chance):
     )
     content = utf8(text).encode()
     (folder / "pages.txt").write_bytes(content)
-    ceiling = Ceiling(chance.randrange(1500, 8192), chance.randrange(400, 2000), 20)
+    most = chance.randrange(400, 2000)
+    ceiling = Ceiling(chance.randrange(1500, 8192), most, most, 20)
     client = replace(dispatcher.client("fuzz"), ceiling=ceiling)
     first = reply_of((await dispatcher.answer("read_file", {"path": "pages.txt"}, client)).text)
-    stored = await anyio.Path(first["path"]).read_bytes()
+    stored = await anyio.Path(path_of(first)).read_bytes()
     asked, read, seen = {"artifact": first["artifact"], "bytes": "0-"}, b"", 0
     while asked is not None and content:
         answer = await dispatcher.answer("read_artifact", asked, client)
@@ -243,7 +246,7 @@ async def fuzz_calls(tally, until, chance, redacts, share):
             patience_s=6,
             redact=redacts,
         )
-        async with house(given) as dispatcher:
+        async with open_dispatcher(given) as dispatcher:
             caller = Caller(chance, dispatcher, folder, site)
 
             async def one():

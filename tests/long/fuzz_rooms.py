@@ -15,7 +15,7 @@ from bursar.budget.notable import Watch
 from bursar.budget.page import Page, Piece
 from bursar.budget.previews.preview import CaptureFacts, ContentView, Hint
 from bursar.budget.previews.tree import Branch, Leaf, Total, picture
-from bursar.budget.reply import Draft
+from bursar.budget.reply import Draft, Reply
 from bursar.content.charset import decode
 from bursar.content.encoding import ToUtf8, detect
 from bursar.content.kinds import kind_of
@@ -50,7 +50,7 @@ SNIPPETS = [
     *(
         '","incomplete":"',
         "</preview>",
-        "; see more: read_artifact(",
+        "not shown; read_artifact(",
         "2026-11-21T10:00:00 INFO ",
         "a,b,c\n",
         "x" * 700,
@@ -193,7 +193,7 @@ def fuzz_fit(entries, data, allowance):
         text = reply.fit(one, ceiling).text
         assert len(text.encode()) <= ceiling.bytes
         assert tokens.count(text) <= ceiling.tokens
-        told = json.loads(text)
+        told = Reply.parse(text).value
         assert [name for name in told if name in ("incomplete", "size", "preview")] == [
             name for name in ("incomplete", "size", "preview") if name in told
         ] or set(entries) & {"incomplete", "size", "preview"}

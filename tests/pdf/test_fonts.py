@@ -22,6 +22,18 @@ def test_a_character_is_as_wide_in_a_sentence_as_it_is_without_code(code):
 
 
 @pytest.mark.needs("pdftotext")
+@pytest.mark.parametrize("text", ["ทั้งปวง ที่นี่ น้ำ", "b̄ m̄ ε̄́ x̣", "हक़ आज़ादियों देश", "שָּׁלוֹם", "الإعلان", "ضميرًا"])
+def test_letters_with_marks_come_back_once_and_in_their_order(text):
+    for source in (text, f"**{text}**", f"*{text}*"):
+        assert rendered(source, page_numbers=False).text().strip("\n\f\u202a\u202b\u202c") == text
+
+
+def test_a_sign_that_is_the_same_as_two_is_drawn_as_one():
+    # The body font has = and the stroke through it, but not the sign.
+    assert b"NotoSans-Regular" not in rendered("≠", page_numbers=False).objects
+
+
+@pytest.mark.needs("pdftotext")
 def test_columns_of_code_line_up_whatever_font_draws_them():
     words = rendered("```\n中文 x\nabcd x\n→≤ab x\n```", page_numbers=False).words
     assert len({round(left, 1) for _, left, _, _, _, word in words if word == "x"}) == 1
@@ -43,9 +55,11 @@ def test_readers_agree_on_how_every_kind_of_font_looks():
 @pytest.mark.needs("DejaVu Sans")
 def test_an_installed_font_draws_what_no_packaged_one_has():
     fonts = Fonts("zh-hans")
-    found = [chr(point) for point in range(0x1400, 0x1680) if fonts.draws(chr(point))]
+    found = "".join(chr(point) for point in range(0x1400, 0x1680) if fonts.draws(chr(point)))
     assert found
-    assert all(fonts.anywhere(character, 0) is not None for character in found)
+    made = rendered(found[:20], page_numbers=False)
+    assert len(made.report.fonts) == 1
+    assert "".join(made.text().split()) == found[:20]
 
 
 def test_chinese_japanese_and_korean_come_with_the_package():

@@ -140,6 +140,13 @@ def test_text_nested_beyond_reason_is_shown_plain_rather_than_lost():
     assert "nested" in made.report.notes[0]
 
 
+@pytest.mark.parametrize("mark", ["> ", "- "])
+def test_what_lies_deep_is_shown_less_deep_and_keeps_its_text(mark):
+    made = rendered("\n".join(f"{(mark if mark == '> ' else '  ') * i}{mark}level{i}\n" for i in range(40)))
+    assert all(f"level{i}" in made.text() for i in range(40))
+    assert made.report.notes == ()
+
+
 def test_hardly_any_room_is_room_enough():
     made = rendered(PROSE * 3, page_pt=(200, 200), margin_pt=80, page_numbers=False)
     assert "".join(made.text().split()) == "".join((PROSE * 3).split())

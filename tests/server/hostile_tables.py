@@ -17,6 +17,7 @@ STRINGS = {
     "terminal": ("command", "cwd", "input", "artifact"),
     "web_fetch": ("url", "mode", "grep", "context"),
     "download_image": ("url",),
+    "edit_file": ("path", "old", "new"),
     "write_pdf": ("content", "artifact", "path", "title", "author", "page_size", "emoji"),
 }
 NEEDED = {
@@ -26,6 +27,7 @@ NEEDED = {
     "terminal": {"command": "true"},
     "web_fetch": {"url": "http://127.0.0.1:1/"},
     "download_image": {"url": "http://127.0.0.1:1/"},
+    "edit_file": {"path": "note.txt", "old": "x", "new": "y"},
     "write_pdf": {"content": "x"},
 }
 TEXTS = {

@@ -11,7 +11,7 @@ import anyio
 import httpx2
 import pytest
 from bursar.artifacts import engines
-from bursar.server.bootstrap import house
+from bursar.server.bootstrap import open_dispatcher
 from bursar.server.callers import Client
 from bursar.server.config import Settings
 from replies import reply_of
@@ -219,7 +219,7 @@ def test_a_cancelled_search_ends_its_process(tmp_path, folder, marker, monkeypat
 
     async def main():
         settings = Settings(root=(folder,), data_dir=tmp_path / "data")
-        async with house(settings) as dispatcher:
+        async with open_dispatcher(settings) as dispatcher:
             client = Client("test", dispatcher.client("test").ceiling)
             await dispatcher.answer("read_file", {"path": "log.txt"}, client)
             async with anyio.create_task_group() as group:

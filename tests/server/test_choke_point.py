@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import anyio
 import pytest
@@ -150,6 +151,25 @@ def test_the_full_content_is_stored_byte_for_byte(ask):
     assert reply["size"]["bytes"] == len(content)
     assert reply["artifact"].startswith("ses_")
     assert list(reply)[:3] == ["artifact", "dir", "path"]
+
+
+@pytest.mark.parametrize("kind", ["kept", "parts"])
+def test_whatever_names_an_artifact_first_tells_the_directory_too(ask, kind):
+    async def work(call):
+        output = call.output("x.bin")
+        output.write(b"x")
+        await output.finish()
+        if kind == "kept":
+            return Done({"status": "ok", "artifact": output.artifact})
+        return Done(parts=[Done(output=output)])
+
+    first, second = (reply_of(ask(work).text) for _ in range(2))
+    named, later = (reply.get("parts", [reply])[0]["artifact"] for reply in (first, second))
+    assert named.startswith("ses_")
+    assert named.endswith("/a1-x.bin")
+    assert Path(first["dir"], "a1-x.bin").is_file()
+    assert later == "a2-x.bin"
+    assert "dir" not in second
 
 
 def test_the_same_content_again_is_pointed_to_and_not_stored_twice(ask, tmp_path):

@@ -23,7 +23,7 @@ def empties(name):
         elif kinds & {"integer", "number"}:
             empty[argument] = field.default if argument in TOOLS[name].Args.zeros else 0
         else:
-            empty[argument] = ""
+            empty[argument] = field.default if argument in TOOLS[name].Args.empties else ""
     return empty
 
 

@@ -12,7 +12,7 @@ from bursar.errors import BursarError
 from bursar.guard.sandbox.policy import Isolation
 from bursar.guard.sandbox.sandbox import Closed
 from bursar.server import confinement
-from bursar.server.bootstrap import house
+from bursar.server.bootstrap import open_dispatcher
 from bursar.server.config import Settings
 from bursar.server.instructions import INSTRUCTIONS, instructions
 from replies import reply_of
@@ -107,7 +107,7 @@ def test_less_than_required_is_not_served(options, tmp_path, monkeypatch):
     assert "--data-dir" in err
 
     async def start():
-        async with house(Settings(root=(tmp_path,), data_dir=tmp_path / "data", terminal="required")):
+        async with open_dispatcher(Settings(root=(tmp_path,), data_dir=tmp_path / "data", terminal="required")):
             raise AssertionError("it serves")
 
     monkeypatch.setattr(confinement, "sandbox", lambda settings: Closed(Isolation("off", reason="nothing holds")))

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import anyio
 import pytest
 from bursar.server import progress
-from bursar.server.bootstrap import house
+from bursar.server.bootstrap import open_dispatcher
 from bursar.server.callers import Client
 from bursar.server.config import Settings
 from bursar.tools.base import Done, Tool, ToolArgs
@@ -72,14 +72,14 @@ def hasty(monkeypatch):
 
 @pytest.fixture
 def call(tmp_path, folder, hasty):
-    """Call a tool in a house of its own; returns its answer and what the client was told meanwhile."""
+    """Call a tool with a dispatcher of its own; returns its answer and what the client was told meanwhile."""
 
     def call(tool, tell=None, allow_net=(), **arguments):
         listener = tell or Listener()
         settings = Settings(root=(folder,), data_dir=tmp_path / "data", copy_bytes=1 << 20, allow_net=allow_net)
 
         async def main():
-            async with house(settings) as dispatcher:
+            async with open_dispatcher(settings) as dispatcher:
                 client = Client("test", dispatcher.client("test").ceiling, listener)
                 return await dispatcher.answer(tool, arguments, client)
 

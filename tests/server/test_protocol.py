@@ -25,6 +25,7 @@ TOOLS = [
     "directory_tree",
     "download_image",
     "write_pdf",
+    "edit_file",
     "read_artifact",
 ]
 

@@ -1,5 +1,8 @@
 """What the model has to read before it can call anything."""
 
+import subprocess
+import sys
+
 import pytest
 from bursar.budget import tokens
 from bursar.budget.json_size import dumps
@@ -8,12 +11,13 @@ from bursar.server.config import Settings
 from bursar.server.instructions import INSTRUCTIONS, instructions
 from bursar.server.schema import as_listed
 from bursar.tools import tools
+from wire import server
 
 TOOLS = {tool.name: tool for tool in as_listed(tools(Settings.copy_bytes))}
 
 
 READ_ONLY = {"web_fetch", "read_file", "directory_tree", "read_artifact"}
-MAY_OVERWRITE = {"terminal", "write_pdf"}
+MAY_OVERWRITE = {"terminal", "write_pdf", "edit_file"}
 REACHES_OUT = {"web_fetch", "terminal", "download_image", "write_pdf"}
 FIRST_FOUR = {"read_file", "terminal", "directory_tree", "read_artifact"}
 
@@ -66,3 +70,16 @@ def test_a_schema_is_plain(name):
         assert "type" in argument or "anyOf" in argument
         assert "title" not in argument
         assert "null" not in dumps(argument)
+
+
+def test_only_the_tools_that_are_wanted_are_offered(tmp_path):
+    options = ["--root", str(tmp_path), "--data-dir", str(tmp_path / "data")]
+    with server(*options, "--tools", "read_artifact", "--tools", "read_file") as client:
+        listed = client.request("tools/list")["result"]["tools"]
+        assert [tool["name"] for tool in listed] == ["read_file", "read_artifact"]
+        assert client.call("edit_file", path="x", new="y")[0].startswith("unknown_tool: ")
+    refused = subprocess.run(
+        [sys.executable, "-m", "bursar", *options, "--tools", "ls"], capture_output=True, text=True, check=False
+    )
+    assert refused.returncode
+    assert "bad_setting: --tools names 'ls'" in refused.stderr

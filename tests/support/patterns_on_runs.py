@@ -35,7 +35,7 @@ _MODULE = re.compile(r"bursar(\.\w+)+")
 def own_modules(start: str = "bursar.server.cli") -> set[str]:
     """Return the modules that the server may import; those that only workers do are named in texts, not imported."""
     found: set[str] = set()
-    waiting = [start, "bursar.server.http.serve", "bursar.server.stdio"]
+    waiting = [start, "bursar.server.http.serve", "bursar.server.stdio", "bursar.budget.request"]
     while waiting:
         module = waiting.pop()
         spec = find_spec(module) if _MODULE.fullmatch(module) else None

@@ -10,7 +10,7 @@ from bursar.pdf import Options, render
 
 SAMPLES = Path(__file__).parents[1] / "pdf" / "samples"
 _DIRECTIONS = dict.fromkeys(map(ord, "\u200e\u200f\u202a\u202b\u202c\u202d\u202e"))
-WITHOUT_SPACES = ("chinese", "japanese", "thai")
+WITHOUT_SPACES = ("chinese", "japanese", "korean", "thai")
 """Scripts whose lines break where there is no space, so that a space may come back that was not there."""
 
 

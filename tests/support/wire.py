@@ -95,6 +95,12 @@ class Client:
         with open(f"/proc/{self.server}/status") as status:
             return next(int(line.split()[1]) / 1024 for line in status if line.startswith(field))
 
+    def cpu_s(self):
+        """Return the seconds of processor time that the server itself has used."""
+        with open(f"/proc/{self.server}/stat") as stat:
+            fields = stat.read().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def forget_peak(self):
         """Make the peak (VmHWM) start anew from the present size, and return that in MiB."""
         with open(f"/proc/{self.server}/clear_refs", "w") as control:

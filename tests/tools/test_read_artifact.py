@@ -1,5 +1,6 @@
 import json
 import os
+import re
 import threading
 import time
 from contextlib import contextmanager
@@ -7,11 +8,13 @@ from contextlib import contextmanager
 import pytest
 from bursar.artifacts import Artifact, engines, search
 from bursar.budget import tokens
+from bursar.budget.request import Limit, Request, fit
 from bursar.errors import BursarError
 from bursar.server.schema import described
 from bursar.tools.base import Reading
 from bursar.tools.read_artifact import ReadArtifact
 from bursar.tools.running import still_running
+from histories import tools
 from tool_place import Place
 
 TOOL = ReadArtifact()
@@ -395,3 +398,26 @@ def test_words_are_searched_for_in_all_artifacts_or_in_one(place, log):
     assert refused(place, search="needle", grep="x").code == "bad_argument"
     assert refused(place, search="...").code == "bad_argument"
     assert TOOL.did(TOOL.Args(search="x")) == "'x' in all artifacts"
+
+
+def test_every_call_that_a_fitted_request_names_finds_what_was_left_out(place):
+    def store(leaving):
+        with place.session.writer(tool=leaving.name, did="", label="request.log") as writer:
+            writer.write(leaving.data)
+        return writer.commit().ref
+
+    messages = [{"role": "user", "content": "Why is it red?"}]
+    for number in range(80):
+        function = {"name": "bash", "arguments": json.dumps({"command": f"cat > {number} <<E\n" + "x = 1\n" * 60})}
+        call = {"id": f"c{number}", "type": "function", "function": function}
+        messages.append({"role": "assistant", "content": f"secret_said_{number}", "tool_calls": [call]})
+        result = "row of a log\n" * 150 + f"secret_seen_{number}\n"
+        messages.append({"role": "tool", "tool_call_id": f"c{number}", "content": result})
+    sent = fit(Request("chat", messages, None, tools("chat")), Limit(tokens=16_000, recent=0.2), store)
+    assert min(sent.told[kind] for kind in ("replaced", "dropped")) > 0
+    shown = json.dumps(sent.messages)
+    named = set(re.findall(r"read_artifact\(artifact=\W+(ses_\w+/a\d+)", shown))
+    for number in range(0, 80, 7):
+        for fact in (f"secret_said_{number}", f"secret_seen_{number}"):
+            found = (read(place, artifact=name, grep=rf"{fact}\b").facts["matches"] for name in named)
+            assert f"{fact}\\n" in shown or f'"{fact}"' in shown or any(found)

@@ -62,7 +62,7 @@ def png(color="navy") -> bytes:
 
 async def test_a_document_is_an_artifact_unless_a_path_is_given(desk):
     told = await desk.write(content="# Title\n\ntext 😀👍🏽", title="")
-    artifact = desk.session.open(told["artifact"])
+    artifact = told["artifact"]
     assert artifact.read(0, 5) == b"%PDF-"
     assert (told["pages"], told["bytes"]) == (1, artifact.size)
     assert "[thumbs up sign, medium skin tone]" in " ".join(told["replaced"])

@@ -29,6 +29,8 @@ class Caller:
 
     def whose(self, reply):
         """Name the session that a reply comes from."""
+        if "/" not in reply.get("artifact", "/"):
+            return "own"  # whose handle the connection was told before
         handle = reply.get("session") or reply["artifact"].partition("/")[0]
         return next((name for name, known in self.handles.items() if known == handle), "new")
 

@@ -5,7 +5,7 @@ import pytest
 from bursar.guard.sandbox.policy import Isolation
 from bursar.guard.sandbox.sandbox import Closed
 from bursar.server import confinement
-from bursar.server.bootstrap import house
+from bursar.server.bootstrap import open_dispatcher
 from bursar.server.config import Settings
 from bursar.server.session_resolver import HttpSessions
 from over_http import served, told
@@ -22,7 +22,7 @@ def test_it_is_switched_off_and_forced_on_for_every_client(root, tmp_path, mode)
 
 def test_it_is_not_offered_where_nothing_keeps_commands_in(root, tmp_path, monkeypatch, capsys):
     async def start(sessions):
-        async with house(Settings(root=(root,), data_dir=tmp_path), sessions) as dispatcher:
+        async with open_dispatcher(Settings(root=(root,), data_dir=tmp_path), sessions) as dispatcher:
             return set(dispatcher.tools)
 
     assert "terminal" in anyio.run(start, HttpSessions)

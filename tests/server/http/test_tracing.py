@@ -3,7 +3,7 @@ import asyncio
 import pytest
 from bursar.server import telemetry
 from bursar.server.app import build
-from bursar.server.bootstrap import house
+from bursar.server.bootstrap import open_dispatcher
 from bursar.server.config import Settings
 from mcp import Client
 from opentelemetry import trace
@@ -37,7 +37,7 @@ def traced(exported, tmp_path):
 
             settings = Settings(root=(tmp_path / "root",), data_dir=tmp_path / "data")
             async with (
-                house(settings, observers=[telemetry.Telemetry(settings).call]) as dispatcher,
+                open_dispatcher(settings, observers=[telemetry.Telemetry(settings).call]) as dispatcher,
                 Client(build(dispatcher, anyio.Event()), mode=mode) as client,
             ):
                 return await talk(client)
