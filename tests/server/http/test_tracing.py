@@ -15,9 +15,9 @@ from replies import reply_of
 PRIVATE = "very-private-words"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def exported():
-    """Where all spans of this process go."""
+    """Where all spans of this process go: a provider can be set once in its life."""
     exporter = InMemorySpanExporter()
     provider = TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
