@@ -65,12 +65,15 @@ class Corpus:
     def __init__(self, place: Path, earlier: Path | None = None) -> None:
         self.place, self.work, self.earlier = place, place / "work", earlier
         self.downloads = place / "downloads"
+        self.python = place / "venv" / "bin" / "python"
         self.missing: dict[str, str] = {}
         for folder in (self.work, self.downloads):
             folder.mkdir(parents=True, exist_ok=True)
 
     def make(self) -> None:
         """Fetch and make whatever is not there yet."""
+        if not self.python.exists():
+            subprocess.run([sys.executable, "-m", "venv", self.place / "venv"], check=True)
         steps = {
             "packages of PyPI": self._pypi,
             "packages of Debian": self._debian,
@@ -100,7 +103,7 @@ class Corpus:
     def _pypi(self) -> None:
         for name, version in PYPI.items():
             kind = ["--no-binary", ":all:"] if name in SOURCES else ["--only-binary", ":all:"]
-            command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", *kind, f"{name}=={version}"]
+            command = [self.python, "-m", "pip", "download", "-q", "--no-deps", *kind, f"{name}=={version}"]
             file = self._download(name, f"{name}-{version}*", command)
             if file is None:
                 continue
@@ -155,7 +158,7 @@ class Corpus:
     def _builds(self) -> None:
         for name, version in FAILING.items():
             wanted = ["--no-deps", "--no-cache-dir", "--no-binary", name, "-w", self.place, f"{name}=={version}"]
-            self._log(f"build-{name}.log", [sys.executable, "-m", "pip", "wheel", "-v", *wanted], self.place)
+            self._log(f"build-{name}.log", [self.python, "-m", "pip", "wheel", "-v", *wanted], self.place)
 
     def _npm(self) -> None:
         project = self.work / "project"
@@ -165,12 +168,9 @@ class Corpus:
 
     def _pytest(self) -> None:
         source = next(self.work.glob("*erkzeug-*"))
-        python = self.place / "venv" / "bin" / "python"
-        if not python.exists():
-            subprocess.run([sys.executable, "-m", "venv", self.place / "venv"], check=True)
-            subprocess.run([python, "-m", "pip", "install", "-q", *PYTEST], check=True)
+        subprocess.run([self.python, "-m", "pip", "install", "-q", *PYTEST], check=True)
         options = ["--noconftest", "-p", "no:cacheprovider", "tests"]
-        self._log("pytest.log", ["env", "PYTHONPATH=src", python, "-m", "pytest", *options], source)
+        self._log("pytest.log", ["env", "PYTHONPATH=src", self.python, "-m", "pytest", *options], source)
 
     def _log(self, name: str, command: list[str | Path], cwd: Path) -> None:
         target = self.work / "output" / name
