@@ -174,7 +174,8 @@ class Server:
         self.client.send("notifications/initialized", notify=True)
         listed = self.client.request("tools/list", {})["result"]["tools"]
         schema = json.dumps(listed, ensure_ascii=False, separators=(",", ":"))
-        self.schema = tokens.count(schema) + tokens.count(answer.get("instructions", ""))
+        self.instructions = answer.get("instructions", "")
+        self.schema = tokens.count(schema) + tokens.count(self.instructions)
         self.artifacts: dict[str, str] = {}
 
     def documented(self, question: Question) -> Iterator[tuple[str, dict[str, Any], str]]:
