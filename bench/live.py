@@ -165,8 +165,8 @@ TASKS = [
         lambda t: sorted(set(re.findall(r"CVE-\d+-\d+", t.text("changes/fail2ban.changelog")))),
     ),
     Task(
-        f"{LANGUAGES} and {REGIONS}: how many living languages (type L) have a two-letter code? Which type of subdivision "
-        "is the most frequent, and how many are there; how many types are there in all; which countries (codes) have "
+        f"{LANGUAGES} and {REGIONS}: how many living languages (type L) have a two-letter code? Which type of "
+        "subdivision is the most frequent, and how many are there; how many types are there in all; which countries (codes) have "
         "cantons?",
         lambda t: [
             sum(1 for one in t.json(LANGUAGES)["639-3"] if one["type"] == "L" and "alpha_2" in one),
@@ -189,8 +189,8 @@ TASKS = [
         ],
     ),
     Task(
-        "output/npm-install.log: how many requests did npm send, what was the slowest, and how many packages were added "
-        "in what time?",
+        "output/npm-install.log: how many requests did npm send, what was the slowest, and how many packages were "
+        "added in what time?",
         lambda t: [
             len(t.lines("output/npm-install.log", r"http fetch GET")),
             max(int(ms) for ms in re.findall(r"http fetch GET \d+ \S+ (\d+)ms", t.text("output/npm-install.log"))),
