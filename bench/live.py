@@ -166,8 +166,8 @@ TASKS = [
     ),
     Task(
         f"{LANGUAGES} and {REGIONS}: how many living languages (type L) have a two-letter code? Which type of "
-        "subdivision is the most frequent, and how many are there; how many types are there in all; which countries (codes) have "
-        "cantons?",
+        "subdivision is the most frequent, and how many are there; how many types are there in all; which countries "
+        "(codes) have cantons?",
         lambda t: [
             sum(1 for one in t.json(LANGUAGES)["639-3"] if one["type"] == "L" and "alpha_2" in one),
             *unlike_subdivisions(t),
