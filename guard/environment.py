@@ -1,77 +1,32 @@
-"""The environment that commands get: a short list of names, and never the server's secrets."""
+"""What processes are started with: a short list of names for commands, never secrets; and our own helpers."""
 
 import os
 import sys
 from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+HERE = str(Path(__file__).parent)
 
 ALLOWED = (
-    "PATH",
-    "HOME",
-    "USER",
-    "LOGNAME",
-    "SHELL",
-    "TMPDIR",
-    "TZ",
-    "LANG",
-    "LANGUAGE",
-    "LC_ALL",
-    "LC_ADDRESS",
-    "LC_COLLATE",
-    "LC_CTYPE",
-    "LC_IDENTIFICATION",
-    "LC_MEASUREMENT",
-    "LC_MESSAGES",
-    "LC_MONETARY",
-    "LC_NAME",
-    "LC_NUMERIC",
-    "LC_PAPER",
-    "LC_TELEPHONE",
-    "LC_TIME",
-)
+    "PATH HOME USER LOGNAME SHELL TMPDIR TZ LANG LANGUAGE LC_ALL LC_ADDRESS LC_COLLATE LC_CTYPE LC_IDENTIFICATION "
+    "LC_MEASUREMENT LC_MESSAGES LC_MONETARY LC_NAME LC_NUMERIC LC_PAPER LC_TELEPHONE LC_TIME"
+).split()
 """What is handed on when the server has it. Names, not patterns: a pattern lets tomorrow's secret through."""
 
 ALLOWED_ON_WINDOWS = (
-    "ALLUSERSPROFILE",
-    "APPDATA",
-    "COMMONPROGRAMFILES",
-    "COMMONPROGRAMFILES(X86)",
-    "COMSPEC",
-    "HOMEDRIVE",
-    "HOMEPATH",
-    "LOCALAPPDATA",
-    "NUMBER_OF_PROCESSORS",
-    "OS",
-    "PATHEXT",
-    "PROCESSOR_ARCHITECTURE",
-    "PROGRAMDATA",
-    "PROGRAMFILES",
-    "PROGRAMFILES(X86)",
-    "PSMODULEPATH",
-    "PUBLIC",
-    "SYSTEMDRIVE",
-    "SYSTEMROOT",
-    "TEMP",
-    "TMP",
-    "USERDOMAIN",
-    "USERNAME",
-    "USERPROFILE",
-    "WINDIR",
-)
+    "ALLUSERSPROFILE APPDATA COMMONPROGRAMFILES COMMONPROGRAMFILES(X86) COMSPEC HOMEDRIVE HOMEPATH LOCALAPPDATA "
+    "NUMBER_OF_PROCESSORS OS PATHEXT PROCESSOR_ARCHITECTURE PROGRAMDATA PROGRAMFILES PROGRAMFILES(X86) PSMODULEPATH "
+    "PUBLIC SYSTEMDRIVE SYSTEMROOT TEMP TMP USERDOMAIN USERNAME USERPROFILE WINDIR"
+).split()
 """Without these most programs of Windows do not start, or do not find their files."""
 
 FOR_LOADING = (
-    "PATH",
-    "LD_LIBRARY_PATH",
-    "DYLD_LIBRARY_PATH",
-    "DYLD_FALLBACK_LIBRARY_PATH",
-    "DYLD_FRAMEWORK_PATH",
-    "DYLD_FALLBACK_FRAMEWORK_PATH",
-)
+    "PATH LD_LIBRARY_PATH DYLD_LIBRARY_PATH DYLD_FALLBACK_LIBRARY_PATH DYLD_FRAMEWORK_PATH DYLD_FALLBACK_FRAMEWORK_PATH"
+).split()
 """Without these some builds of Python do not start: our own helper processes get them, commands do not."""
 
 FOR_WORKERS = (
-    *("HOME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "TEMP", "TMP"),
-    *("SYSTEMROOT", "USERPROFILE", "LOCALAPPDATA", "PYTHONPATH", "PYTHONHOME"),
+    "HOME LANG LC_ALL LC_CTYPE TZ TMPDIR TEMP TMP SYSTEMROOT USERPROFILE LOCALAPPDATA PYTHONPATH PYTHONHOME".split()
 )
 """What workers get, besides what any process needs to be loaded."""
 
@@ -90,6 +45,17 @@ FIXED = {
 """What every command is told about where it runs."""
 
 _DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+def python(module: str, *arguments: str) -> list[str]:
+    """Return how to start a bare Python that imports only `forkserver`, and runs `main` of a module in it.
+
+    Its arguments stand from `sys.argv[1]` on.
+
+    It runs as a module and not as a script, so that its compiled form is kept.
+    """
+    boot = f"import sys; sys.path.append(sys.argv.pop(1)); from forkserver.{module} import main; main()"
+    return [sys.executable, "-I", "-S", "-c", boot, HERE, *arguments]
 
 
 def helper_environment() -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""The server's side of a process that forks others on request: see `zygote/forkserver.py`."""
+"""The server's side of a process that forks others on request: see `forkserver/server.py`."""
 
 import itertools
 import json
@@ -13,8 +13,8 @@ from contextlib import ExitStack
 if sys.platform == "win32":
     raise ImportError("Windows cannot fork")
 
-from .zygote import wire
-from .zygote.memory_file import memory_file
+from .forkserver import wire
+from .forkserver.wire import memory_file
 
 CLOSE_S = 0.1
 

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 
 from ..errors import BursarError
 from .command import CommandSpec
-from .environment import helper_environment
+from .environment import helper_environment, python
 from .fork_client import CLOSE_S, ForkClient, numbers
-from .helper import python
-from .zygote import wire
-from .zygote.limits import tasks_of
+from .forkserver import wire
+from .forkserver.limits import tasks_of
 
 if TYPE_CHECKING:
     from .sandbox.sandbox import Sandbox

@@ -16,9 +16,9 @@ import anyio
 
 from ..errors import BursarError
 from .command import CommandSpec, End, Exit
+from .forkserver import wire
+from .forkserver.wire import memory_file
 from .helpers import Helper, Helpers
-from .zygote import wire
-from .zygote.memory_file import memory_file
 
 if TYPE_CHECKING:
     from .sandbox.sandbox import Sandbox
@@ -198,7 +198,7 @@ class _KeptCommand:
             self._lose()
 
     def _lose(self) -> Exit:
-        """Note that the keeper is gone without a word; what it kept is the zygote's to kill.
+        """Note that the keeper is gone without a word; what it kept is the fork server's to kill.
 
         Once there was a keeper, the command may have run: it can end its keeper before that says that it has started.
         """

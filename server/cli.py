@@ -184,7 +184,7 @@ def _argument(word: str) -> tuple[str, object]:
 
 def _hide_memory() -> None:
     if sys.platform == "linux":
-        from ..guard.zygote.capabilities import hide_memory
+        from ..guard.forkserver.capabilities import hide_memory
 
         hide_memory()
 

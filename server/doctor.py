@@ -103,8 +103,8 @@ def _bounds(settings: Settings) -> Iterator[str]:
     """Tell whether the kernel bounds what commands fork faster than it can be watched."""
     if sys.platform != "linux" or settings.terminal not in {"sandboxed", "required"} or not settings.command_processes:
         return
+    from ..guard.forkserver.limits import tasks_of
     from ..guard.sandbox.cgroup import can_bound
-    from ..guard.zygote.limits import tasks_of
 
     most = tasks_of(settings.command_processes)
     if can_bound():

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from shutil import which
 
-from ..zygote.view import Mount, View
+from ..forkserver.view import Mount, View
 
 
 def program(writable: Iterable[Path] = ()) -> str:

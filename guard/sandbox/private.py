@@ -7,9 +7,8 @@ import sys
 import threading
 from pathlib import Path
 
-from ..environment import helper_environment
-from ..helper import python
-from ..zygote.removal import remove
+from ..environment import helper_environment, python
+from ..forkserver.removal import remove
 
 if sys.platform != "win32":
     import fcntl

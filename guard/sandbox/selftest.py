@@ -12,9 +12,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..environment import helper_environment
-from ..helper import HERE, python
-from ..zygote.within import is_within
+from ..environment import HERE, helper_environment, python
+from ..forkserver.view import is_within
 from . import bubblewrap, seatbelt
 from .policy import Isolation, Policy
 from .session_sandbox import Means, every_path, holds, surroundings
@@ -208,7 +207,7 @@ def _started(command: list[str], told: dict[str, Any]) -> "subprocess.Popen[byte
     Raises:
         OSError: the system refuses a further process or open file.
     """
-    from ..zygote.memory_file import memory_file
+    from ..forkserver.wire import memory_file
 
     # Neither the secret nor where it lies is among the arguments, which everybody can read.
     file = memory_file(json.dumps(told).encode())

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..zygote.within import is_within
+from ..forkserver.view import is_within
 from . import bubblewrap, seatbelt
 from .cgroup import Group, group
 from .policy import Policy, private_environment
@@ -103,8 +103,9 @@ class Surroundings(NamedTuple):
 
     Attributes:
         prefix: arguments that come before those of the helper, or of a process to be tried.
-        walls: what these do to themselves and their commands, as JSON: `view`, a `zygote.view.View` or None, `enter`,
-            whether they make it themselves, and `walls`, a `zygote.walls.Walls`; None where Seatbelt does all of it.
+        walls: what these do to themselves and their commands, as JSON: `view`, a `forkserver.view.View` or None,
+            `enter`, whether they make it themselves, and `walls`, a `forkserver.walls.Walls`; None where Seatbelt does
+            all of it.
         private: where the directory for temporary files is in there.
     """
 
@@ -154,7 +155,7 @@ def holds(directory: str, hidden: Sequence[str]) -> bool:
 def every_path(places: Sequence[Path]) -> list[str]:
     """Return every path that leads to the places, through links and through other mounts."""
     if sys.platform == "linux":
-        from ..zygote.mounts import all_places
+        from ..forkserver.mounts import all_places
 
         with contextlib.suppress(OSError):
             return all_places(map(str, places))

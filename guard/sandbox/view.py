@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from ..zygote.view import Mount, View
+from ..forkserver.view import Mount, View
 from .policy import Policy
 
 TEMPORARY = "/tmp"  # noqa: S108 - inside, it is a private directory

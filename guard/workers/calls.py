@@ -4,7 +4,7 @@ import errno
 import os
 import sys
 
-from ..zygote.seccomp import (
+from ..forkserver.seccomp import (
     ARGS,
     JEQ,
     JSET,

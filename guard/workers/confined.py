@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 if sys.platform == "win32":
     raise ImportError("these walls are made of what Linux has")
 
-from ..zygote import seccomp
-from ..zygote.walls import Walls, raise_walls
-from ..zygote.within import is_within
+from ..forkserver import seccomp
+from ..forkserver.view import is_within
+from ..forkserver.walls import Walls, raise_walls
 from .calls import program
 
 _SYSTEM = (

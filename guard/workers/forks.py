@@ -11,7 +11,7 @@ from typing import Any
 
 from ..environment import worker_environment
 from ..fork_client import CLOSE_S, ForkClient, numbers
-from ..zygote import wire
+from ..forkserver import wire
 from .answers import EndedError, read_answer, shutting_down
 from .worker import MAX_REPLY_BYTES
 

@@ -17,16 +17,16 @@ from collections.abc import Sequence
 if sys.platform == "win32":
     raise ImportError("Windows cannot fork")
 
-from ..zygote import wire
-from ..zygote.command import RESTORED
-from ..zygote.forkserver import ForkServer, serve
-from ..zygote.limits import lower
+from ..forkserver import wire
+from ..forkserver.command import RESTORED
+from ..forkserver.limits import lower
+from ..forkserver.server import ForkServer, serve
 from . import worker
 from .confined import confine, python_places
 
 FILES_AND_CALLS, CALLS = "files and calls", "calls"
 _MEANS = (FILES_AND_CALLS, CALLS) if sys.platform == "linux" else ()
-"""How workers are confined, the best first; it is tried when the zygote starts, and no worker then has less."""
+"""How workers are confined, the best first; it is tried when the fork server starts, and no worker then has less."""
 
 _FILE_BYTES = 1 << 30
 _OPEN_FILES = 256
@@ -67,13 +67,13 @@ class WorkerForks(ForkServer):
         self.tell({"ended": number, "status": status})
 
     def _work(self, control: int) -> int:
-        zygote = os.getppid()
+        fork_server = os.getppid()
         for number in RESTORED:
             signal.signal(number, signal.SIG_DFL)
         os.setsid()
         os.dup2(control, _CONTROL_FD)
         os.closerange(_CONTROL_FD + 1, min(resource.getrlimit(resource.RLIMIT_NOFILE)[0], 65536))
-        _die_with(zygote)
+        _die_with(fork_server)
         with open(_CONTROL_FD, "rb", closefd=False) as requests, open(_CONTROL_FD, "wb", closefd=False) as replies:
             body = wire.read(requests)
             if body is None:

@@ -12,7 +12,7 @@ import anyio
 import anyio.to_thread
 
 from ..environment import worker_environment
-from ..zygote import wire
+from ..forkserver import wire
 from .answers import EndedError, read_answer, shutting_down
 from .worker import MAX_REPLY_BYTES
 

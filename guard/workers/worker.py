@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any, BinaryIO
 
 from ...errors import BursarError
-from ..zygote import wire
+from ..forkserver import wire
 
 MAX_REPLY_BYTES = 4 << 20
 _prepared: set[str] = set()

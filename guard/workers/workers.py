@@ -15,7 +15,7 @@ import anyio
 
 from ...errors import BursarError
 from ..fair import FairQueue
-from ..zygote.wire import framed
+from ..forkserver.wire import framed
 from .answers import EndedError
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]

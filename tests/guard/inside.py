@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from bursar.guard.zygote import landlock
+from bursar.guard.forkserver import landlock
 
 PRELUDE = f"""
 import sys; sys.path.append({str(Path(landlock.__file__).parents[1])!r})

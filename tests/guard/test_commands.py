@@ -15,11 +15,11 @@ from pathlib import Path
 import anyio
 import pytest
 from bursar.errors import BursarError
-from bursar.guard import helper as helpers
+from bursar.guard import environment as helpers
 from bursar.guard.command import Command, Exit, Limits
 from bursar.guard.commands import Commands
 from bursar.guard.environment import command_environment
-from bursar.guard.zygote import processes
+from bursar.guard.forkserver import processes
 
 pytestmark = [
     pytest.mark.anyio,
@@ -449,16 +449,16 @@ async def test_a_command_that_kills_its_keeper_at_once_has_still_been_started(sh
     assert (shell.directory / "did").read_text().split() == [str(number) for number in range(30)]
 
 
-async def test_a_killed_zygote_is_replaced(shell: Shell):
+async def test_a_killed_fork_server_is_replaced(shell: Shell):
     await shell.run("echo $PPID")
-    zygote = int(Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()[-1])
-    assert Path(f"/proc/{zygote}/comm").read_text() == "bursar-zygote\n"
-    os.kill(zygote, signal.SIGKILL)
+    fork_server = int(Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()[-1])
+    assert Path(f"/proc/{fork_server}/comm").read_text() == "bursar-zygote\n"
+    os.kill(fork_server, signal.SIGKILL)
     await anyio.sleep(0.1)
     assert (await shell.run("exit 5")).code == 5
 
 
-def zygote() -> int:
+def fork_server() -> int:
     children = processes.below_directly(os.getpid())
     (found,) = (pid for pid in children if Path(f"/proc/{pid}/comm").read_text() == "bursar-zygote\n")
     return found
@@ -478,18 +478,18 @@ async def test_where_no_process_can_be_forked_only_that_command_fails(
 ):
     boot = f"""
 import errno, os, sys; sys.path.append(sys.argv.pop(1))
-fork, zygote = os.fork, os.getpid()
+fork, fork_server = os.fork, os.getpid()
 def at_times():
-    if os.getpid() == zygote and os.path.exists({str(tmp_path / "full")!r}):
+    if os.getpid() == fork_server and os.path.exists({str(tmp_path / "full")!r}):
         raise OSError(errno.EAGAIN, "too many processes")
     return fork()
 os.fork = at_times
-from zygote.keepers import main; main()"""
+from forkserver.keepers import main; main()"""
     boot_with(monkeypatch, boot)
     commands = Commands(Limits())
     shell = Shell(commands, tmp_path)
     running = await shell.start(marked.sleep)
-    helper = zygote()
+    helper = fork_server()
     descriptors = len(os.listdir(f"/proc/{helper}/fd"))
     (tmp_path / "full").touch()
     for _ in range(3):
@@ -497,7 +497,7 @@ from zygote.keepers import main; main()"""
             await shell.run("true")
     (tmp_path / "full").unlink()
     assert (await shell.run("exit 7")).code == 7
-    assert (zygote(), len(os.listdir(f"/proc/{helper}/fd"))) == (helper, descriptors)
+    assert (fork_server(), len(os.listdir(f"/proc/{helper}/fd"))) == (helper, descriptors)
     assert running.exit is None
     assert (await running.kill(0)).ended == "stopped"
     assert marked.alive() == []
@@ -506,7 +506,7 @@ from zygote.keepers import main; main()"""
 
 async def test_descriptors_that_came_with_no_order_are_closed(shell: Shell):
     await shell.run("true")
-    helper = zygote()
+    helper = fork_server()
     before = len(os.listdir(f"/proc/{helper}/fd"))
     for message, files in (({"fork": 0}, 3), ({"signal": 9, "number": 0}, 2), ({"other": 0}, 4)):
         shell.commands._starter._helpers._of[None]._send(message, [0] * files)
@@ -514,11 +514,11 @@ async def test_descriptors_that_came_with_no_order_are_closed(shell: Shell):
     assert len(os.listdir(f"/proc/{helper}/fd")) == before
 
 
-async def test_what_a_keeper_could_not_end_is_the_zygotes_to_end(
+async def test_what_a_keeper_could_not_end_is_the_fork_servers_to_end(
     tmp_path: Path, marked: Marked, monkeypatch: pytest.MonkeyPatch
 ):
-    boot = "import sys; sys.path.append(sys.argv.pop(1)); from zygote import keeper; keeper.GIVE_UP_S = -1.0"
-    boot_with(monkeypatch, f"{boot}\nfrom zygote.keepers import main; main()")
+    boot = "import sys; sys.path.append(sys.argv.pop(1)); from forkserver import keeper; keeper.GIVE_UP_S = -1.0"
+    boot_with(monkeypatch, f"{boot}\nfrom forkserver.keepers import main; main()")
     commands = Commands(Limits())
     shell = Shell(commands, tmp_path)
     exit_ = await shell.run(f"setsid {marked.sleep} & {marked.sleep}", limits=Limits(timeout_s=0.3, grace_s=0))
@@ -664,9 +664,8 @@ async def test_where_no_process_adopts_orphans_the_tree_and_the_group_are_killed
     tmp_path: Path, marked: Marked, monkeypatch: pytest.MonkeyPatch
 ):
     # The way of macOS, with this system's ps: what left the group and lost its parent is not found there.
-    boot = (
-        "import sys; sys.platform = 'darwin'; sys.path.append(sys.argv.pop(1))\nfrom zygote.keepers import main; main()"
-    )
+    boot = "import sys; sys.platform = 'darwin'; sys.path.append(sys.argv.pop(1))\n"
+    boot += "from forkserver.keepers import main; main()"
     boot_with(monkeypatch, boot)
     commands = Commands(Limits())
     shell = Shell(commands, tmp_path)

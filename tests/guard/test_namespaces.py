@@ -1,4 +1,4 @@
-"""Promises of guard/zygote/namespaces.py, each tried in a process that gives itself a view, as root and as a user."""
+"""Promises of guard/forkserver/namespaces.py, each in a process that gives itself a view, as root and as a user."""
 
 import json
 import os
@@ -53,8 +53,8 @@ def started(base: Path, script: str, wrapper: list[str], before: str = "", **mor
     seen, _ = view(policy, [str(base / "work" / "store")], base / "work" / "store" / "own", base / "private")
     text = f"""
 {PRELUDE}
-from zygote.namespaces import enter
-from zygote.view import View
+from forkserver.namespaces import enter
+from forkserver.view import View
 base = {str(base)!r}
 {before}
 enter(View.told(json.loads({json.dumps(seen._asdict())!r})))

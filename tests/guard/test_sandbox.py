@@ -18,10 +18,10 @@ import pytest
 from bursar.errors import BursarError
 from bursar.guard.command import Limits
 from bursar.guard.commands import Commands
+from bursar.guard.forkserver.limits import tasks_of
 from bursar.guard.sandbox import cgroup, private, seatbelt
 from bursar.guard.sandbox.policy import Policy, private_environment
 from bursar.guard.sandbox.sandbox import Sandbox
-from bursar.guard.zygote.limits import tasks_of
 from means import LANDLOCK, NAMESPACES, kept_in_by
 from sandboxed import MEANS, Ground, ground, python_without
 
@@ -61,7 +61,7 @@ from bursar.guard.command import Limits
 from bursar.guard.commands import Commands
 from bursar.guard.sandbox.policy import Policy
 from bursar.guard.sandbox.sandbox import Sandbox
-from bursar.guard.zygote.limits import tasks_of
+from bursar.guard.forkserver.limits import tasks_of
 async def main():
     commands = Commands(Limits(), sandbox=Sandbox(Policy(Path({store!r}), (Path({work!r}),))))
     isolation = await commands.isolation()
@@ -364,7 +364,7 @@ from bursar.guard.command import Limits
 from bursar.guard.commands import Commands
 from bursar.guard.sandbox.policy import Policy
 from bursar.guard.sandbox.sandbox import Sandbox
-from bursar.guard.zygote.limits import tasks_of
+from bursar.guard.forkserver.limits import tasks_of
 async def main():
     commands = Commands(Limits(), sandbox=Sandbox(Policy(Path({str(place.store)!r}), (Path({str(place.work)!r}),))))
     argv = ["/bin/bash", "-c", "setsid sleep {marker} & nohup sleep {marker} & sleep {marker}"]

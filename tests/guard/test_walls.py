@@ -1,4 +1,4 @@
-"""Promises of guard/zygote/walls.py, each tried in a process of its own that confines itself."""
+"""Promises of guard/forkserver/walls.py, each tried in a process of its own that confines itself."""
 
 import json
 import os
@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from bursar.guard.zygote import landlock, seccomp
-from bursar.guard.zygote.syscalls import NUMBERS
+from bursar.guard.forkserver import landlock, seccomp
+from bursar.guard.forkserver.syscalls import NUMBERS
 from inside import PRELUDE
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="these walls are made of what Linux has")
@@ -34,7 +34,7 @@ def confined(ground: Path, script: str, before: str = "", wrapper=(), **more):
     } | more
     text = f"""
 {PRELUDE}
-from zygote.walls import Walls, raise_walls
+from forkserver.walls import Walls, raise_walls
 base = {str(ground)!r}
 {before}
 raise_walls(Walls(**json.loads({json.dumps(walls)!r})))

@@ -1,4 +1,4 @@
-"""Promises of guard/zygote/wire.py, over a real pair of sockets."""
+"""Promises of guard/forkserver/wire.py, over a real pair of sockets."""
 
 import io
 import json
@@ -7,7 +7,7 @@ import socket
 import sys
 
 import pytest
-from bursar.guard.zygote import wire
+from bursar.guard.forkserver import wire
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows passes no open files")
 

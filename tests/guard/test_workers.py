@@ -227,8 +227,8 @@ async def test_what_runs_ends_with_a_helper_process_that_was_killed(workers, tol
 
     async with anyio.create_task_group() as group:
         group.start_soon(hang)
-        worker, zygote = await until_told(told)
-        os.kill(zygote, signal.SIGKILL)
+        worker, fork_server = await until_told(told)
+        os.kill(fork_server, signal.SIGKILL)
     if sys.platform == "linux":
         with anyio.fail_after(5):
             while not is_gone(worker):

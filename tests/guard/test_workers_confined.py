@@ -18,8 +18,8 @@ import anyio
 import pytest
 from bursar.artifacts import Limits, Store
 from bursar.errors import BursarError
+from bursar.guard.forkserver import seccomp
 from bursar.guard.workers import Workers, calls
-from bursar.guard.zygote import seccomp
 
 pytestmark = [
     pytest.mark.anyio,
@@ -173,8 +173,8 @@ async def test_no_attribute_of_a_file_can_be_changed(attack, place):
     "name", ["memory", "look_into", "trace", "links_of", "descriptors_of", "send_signal", "queue_signal", "hold"]
 )
 async def test_no_other_process_is_within_reach(attack, workers, name):
-    zygote = (await workers.call("hostile.jobs:ancestry", {}))["parent"]
-    for pid in (os.getpid(), zygote, 1):
+    fork_server = (await workers.call("hostile.jobs:ancestry", {}))["parent"]
+    for pid in (os.getpid(), fork_server, 1):
         assert (await attack(name, pid=pid))["refused"] in ("EPERM", "EACCES", "ESRCH"), pid
 
 
@@ -261,8 +261,8 @@ SECCOMP = (317, 157) if platform.machine() == "x86_64" else (277, 167)
 WITHOUT = """
 import anyio, ctypes, os, struct, sys
 from bursar.guard.workers import Workers
-from bursar.guard.zygote import seccomp
-from bursar.guard.zygote.capabilities import gain_nothing
+from bursar.guard.forkserver import seccomp
+from bursar.guard.forkserver.capabilities import gain_nothing
 async def main():
     async with Workers(packages=("hostile",)) as workers:
         told = await workers.confinement()

@@ -364,8 +364,8 @@ for place in "$WORK" "$WORK/bin" "$WORK/node_modules/.bin" "$WORK/.venv/bin" "$T
     printf %s "$program" > "$place/$name" && chmod 755 "$place/$name"
   done 2>/dev/null
 done
-printf 'open("%s.site", "w")\n' "$CANARY" | tee sitecustomize.py usercustomize.py os.py json.py mcp.py zygote.py bursar.py > /dev/null
-mkdir -p zygote bursar; cp sitecustomize.py zygote/__init__.py; cp sitecustomize.py bursar/__init__.py
+printf 'open("%s.site", "w")\n' "$CANARY" | tee sitecustomize.py usercustomize.py os.py json.py mcp.py forkserver.py bursar.py > /dev/null
+mkdir -p forkserver bursar; cp sitecustomize.py forkserver/__init__.py; cp sitecustomize.py bursar/__init__.py
 echo "touch $CANARY.rc" | tee .bashrc .profile .bash_profile .bash_login .envrc .zshrc .shrc > /dev/null
 printf '[core]\n\tfsmonitor = touch %s.git\n\tpager = touch %s.git\n[alias]\n\tstatus = !touch %s.git\n' "$CANARY" "$CANARY" "$CANARY" > .gitconfig
 mkdir -p .git/hooks; cp .gitconfig .git/config; printf 'ref: refs/heads/main\n' > .git/HEAD

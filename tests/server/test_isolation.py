@@ -137,6 +137,6 @@ def test_settings_that_contradict_the_walls_are_refused(options, tmp_path):
 
 def test_the_servers_memory_is_hidden_from_others():
     asked = "import ctypes; print(ctypes.CDLL(None).prctl(3))"
-    hidden = f"from bursar.guard.zygote import capabilities as c; c.hide_memory(); {asked}"
+    hidden = f"from bursar.guard.forkserver import capabilities as c; c.hide_memory(); {asked}"
     done = subprocess.run([sys.executable, "-c", hidden], check=True, capture_output=True, text=True)
     assert done.stdout == "0\n"

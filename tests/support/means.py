@@ -5,8 +5,8 @@ import struct
 import sys
 from contextlib import contextmanager
 
+from bursar.guard.forkserver.syscalls import NUMBERS
 from bursar.guard.sandbox import selftest
-from bursar.guard.zygote.syscalls import NUMBERS
 
 LANDLOCK = (444, 445, 446)
 NAMESPACES = (442,)
@@ -25,7 +25,7 @@ MISSING = {
 
 _BECOME = """
 import os, sys
-from bursar.guard.zygote import capabilities, seccomp
+from bursar.guard.forkserver import capabilities, seccomp
 capabilities.gain_nothing()
 seccomp.enforce(bytes.fromhex(sys.argv[1]))
 os.execvp(sys.argv[2], sys.argv[2:])

@@ -14,8 +14,8 @@ if sys.platform == "win32":
     raise ImportError("there are no walls to be tried on Windows")
 
 from .attacks import namespace_of_processes
-from .memory_file import memory_file
 from .removal import remove
+from .wire import memory_file
 
 LONGEST_S = 10.0
 """A trial takes some 50 ms."""
@@ -24,7 +24,7 @@ DECOY_VARIABLE = "BURSAR_DECOY"
 """Holds the secret in the environment of this process, which is to be attacked, and not in that of the attacker."""
 
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120
-_BOOT = "import sys; sys.path.append(sys.argv.pop(1)); from zygote.attacks import main; main()"
+_BOOT = "import sys; sys.path.append(sys.argv.pop(1)); from forkserver.attacks import main; main()"
 
 
 class Trial:

@@ -5,11 +5,7 @@ can be removed or renamed over in the others, which unmounts it; renamed, it tak
 """
 
 import errno
-import sys
 from collections.abc import Iterable
-
-if sys.platform == "win32":
-    raise ImportError("namespaces are a thing of Linux")
 
 from .mounts import mounts
 from .view import View

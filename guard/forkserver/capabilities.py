@@ -4,9 +4,6 @@ import contextlib
 import struct
 import sys
 
-if sys.platform == "win32":
-    raise ImportError("capabilities are a thing of Linux")
-
 from .kernel import libc
 
 _PR_CAPBSET_DROP = 24

@@ -60,6 +60,29 @@ class Inbox:
 
 if sys.platform != "win32":
 
+    def memory_file(data: bytes) -> int:
+        """Put bytes where another process can read them: return the descriptor of a nameless file, at its start.
+
+        Raises:
+            OSError: there are too many files open, or no memory.
+        """
+        if sys.platform == "linux":
+            fd = os.memfd_create("bursar")
+        else:
+            from tempfile import TemporaryFile
+
+            with TemporaryFile() as file:
+                fd = os.dup(file.fileno())
+        try:
+            view = memoryview(data)
+            while view:
+                view = view[os.write(fd, view) :]
+            os.lseek(fd, 0, os.SEEK_SET)
+        except BaseException:
+            os.close(fd)
+            raise
+        return fd
+
     def receive(connection: socket.socket) -> "tuple[Message, list[int]]":
         """Return the next message of the server, and the open files that came with it, which are the caller's. Blocks.
 

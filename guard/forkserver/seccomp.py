@@ -4,11 +4,7 @@ import ctypes
 import errno
 import platform
 import struct
-import sys
 from collections.abc import Iterable
-
-if sys.platform == "win32":
-    raise ImportError("seccomp is a thing of Linux")
 
 from .kernel import libc
 from .syscalls import NUMBERS

@@ -37,3 +37,8 @@ class View(NamedTuple):
     def told(cls, told: "dict[str, Any]") -> "View":
         """Return a view that was told in JSON."""
         return cls(tuple(Mount(*mount) for mount in told["mounts"]), told["network"])
+
+
+def is_within(path: str, directory: str) -> bool:
+    """Tell whether a path is a directory or lies in it; both without links."""
+    return path == directory or path.startswith(directory.rstrip("/") + "/")

@@ -1,15 +1,11 @@
 """Grants everything but: walks around what is to stay hidden, wherever it is mounted."""
 
 import os
-import sys
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-if sys.platform == "win32":
-    raise ImportError("Landlock is a thing of Linux")
-
 from .landlock import READ_DIR, Rules
-from .within import is_within
+from .view import is_within
 
 ENTRIES_MAX = 4096
 """Neighbours granted one by one in a directory on the way to what is hidden; those beyond stay out of reach."""

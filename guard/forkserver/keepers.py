@@ -12,14 +12,13 @@ if sys.platform == "win32":
     raise ImportError("Windows has job objects instead")
 
 from . import wire
-from .forkserver import ForkServer, serve
 from .keeper import Keeper
 from .processes import adopt_orphans, name_process
+from .server import ForkServer, serve
 
 if TYPE_CHECKING:
-    from .plan import Plan
     from .standing import Standing
-    from .walls import Prepared
+    from .walls import Plan, Prepared
 
 FILES = 4
 """That come with the order to fork: control, output, stdin, script."""
@@ -88,7 +87,7 @@ def _keepers(orders: socket.socket, server: "int | None", told: wire.Message) ->
     """Take on the view, if there is one and nobody else has made it."""
     if told["walls"] is None:
         return Keepers(orders, server, None, None)
-    from .plan import Plan
+    from .walls import Plan
 
     standing = None
     if told["view"] is not None:

@@ -5,9 +5,6 @@ import os
 import struct
 import sys
 
-if sys.platform == "win32":
-    raise ImportError("Landlock is a thing of Linux")
-
 from .kernel import call
 
 EXECUTE = 1 << 0
