@@ -1,6 +1,7 @@
 """Lays out matches as `grep -n` does: `50000:text`, context as `49999-text`, excerpts `1:1234:…text…` of long lines."""
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -24,11 +25,16 @@ _EXCERPT_MIN_CHARACTERS, _EXCERPT_CHARACTERS = 60, 150
 
 _CONTEXT_MAX_LINES = 50
 
-_CONTEXT_BYTES = 4000
-"""Of context on a page whose context is not all there: what a reply has room for beside the matches themselves."""
+_CONTEXT_BYTES_PER_TOKEN = 2
+"""Of context on a page whose context is not all there, for each token of room: the matches themselves have the rest."""
 
 _CONTEXT_MIN_BYTES = 1000
 """Of it for each match, however many there are."""
+
+_SECTIONS_BYTES = 4 << 20
+"""Of a larger document no headings are looked for."""
+
+_HEADING_CHARACTERS = 100
 
 _NO_TEXT = re.compile("[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f\ufffd]+")
 """What is no text when bytes are taken for UTF-8."""
@@ -45,6 +51,9 @@ class Query:
         lines: only in these lines.
         bytes: only in these bytes.
         counts_only: no match is to be shown.
+        sections: of a Markdown text, the heading above each match is shown too.
+        room: tokens of a reply that may be all of them.
+        first: tokens shown of more matches than there is room for.
     """
 
     pattern: str
@@ -53,6 +62,9 @@ class Query:
     lines: Span | None = None
     bytes: Span | None = None
     counts_only: bool = False
+    sections: bool = False
+    room: int = 1900
+    first: int = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +102,9 @@ class Layout:
         self._below = min(max(query.after, 0), _CONTEXT_MAX_LINES)
         self._line_shown = 0
         self._byte_shown = 0
-        self._context_bytes = _CONTEXT_BYTES
+        self._heading_shown = 0
+        self._context_bytes = 0
+        self._headings = _headings(content) if query.sections else []
         self._excerpt_characters = _EXCERPT_CHARACTERS
         self.units = 0
         self.has_excerpts = False
@@ -106,7 +120,8 @@ class Layout:
         firsts = {number: (number, offset) for number, offset in reversed(matches)}
         numbers = sorted(firsts)
         following = dict(zip(numbers, (firsts[number] for number in numbers[1:]), strict=False))
-        self._context_bytes = max(_CONTEXT_MIN_BYTES, _CONTEXT_BYTES // max(1, len(numbers)))
+        room = self._query.room * _CONTEXT_BYTES_PER_TOKEN
+        self._context_bytes = max(_CONTEXT_MIN_BYTES, room // max(1, len(numbers)))
         share = 6 * _EXCERPT_CHARACTERS // max(1, len(matches))
         self._excerpt_characters = min(_EXCERPT_CHARACTERS, max(_EXCERPT_MIN_CHARACTERS, share))
         for number, offset in matches:
@@ -185,12 +200,21 @@ class Layout:
         has_context = self._above or self._below
         gap = has_context and self._line_shown and line.number - kept > self._line_shown + 1
         shown = [*(text for _, text in before), f"{line.number}:{self._text(line.start, line.end)}\n"]
-        pieces = [Piece("--\n" + text if gap and not place else text, here) for place, text in enumerate(shown)]
+        shown[0] = ("--\n" if gap else "") + self._heading(line.number - kept) + shown[0]
+        pieces = [Piece(text, here) for text in shown]
         for number, text in behind:
             rest: Resume = {"lines": f"{number}-{line.number + self._below}"}
             pieces.append(Piece(text, rest if following is None else self._resume(*following, is_long=False)))
         self._line_shown = line.number + followed
         return pieces
+
+    def _heading(self, number: int) -> str:
+        """Show the heading above a line as `git grep -p` shows a function, unless it was seen."""
+        place = bisect_left(self._headings, (number,)) - 1
+        if place < 0 or self._headings[place][0] <= max(self._line_shown, self._heading_shown):
+            return ""
+        self._heading_shown, text = self._headings[place]
+        return f"{self._heading_shown}={text}\n"
 
     def _before(self, line: _Line) -> list[tuple[int, str]]:
         rows: list[tuple[int, str]] = []
@@ -242,6 +266,18 @@ class Layout:
         if line is None:
             return self._resume(number, offset + 1, is_long=True) if offset + 1 < end else None
         return self._resume(number + 1, line.end + 1, is_long=False) if line.end + 1 < end else None
+
+
+def _headings(content: Opened) -> list[tuple[int, str]]:
+    """Return the headings of a Markdown text by their lines."""
+    found: list[tuple[int, str]] = []
+    is_code = False
+    for number, line in enumerate(content.read(0, _SECTIONS_BYTES + 1).split(b"\n"), 1):
+        if line.lstrip().startswith((b"```", b"~~~")):
+            is_code = not is_code
+        elif line.startswith(b"#") and not is_code and line.lstrip(b"#").startswith(b" "):
+            found.append((number, line.rstrip().decode("utf-8", "replace")[:_HEADING_CHARACTERS]))
+    return found if content.size <= _SECTIONS_BYTES else []
 
 
 def _is_text(data: bytes) -> bool:

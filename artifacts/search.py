@@ -20,18 +20,17 @@ if TYPE_CHECKING:
     from .engines import Engine
 
 DEADLINE_S = 10.0
-LINES_MAX = 500
+LINES_MAX = 2000
 """Lines with matches that one page looks at: more than any reply shows. The others are only counted."""
 
 HITS_MAX = 20_000
 """Matches that one page looks at: `.` matches each character of a line."""
 
 FEW = 20
-"""More matches than that, and more than `FLOOD_TOKENS` of them, are a flood unless a range was asked for."""
+"""More matches than that, for which there is no room, are a flood unless a range was asked for: the first are shown."""
 
-FLOOD_TOKENS = 1900
-FIRST_TOKENS = 300
-"""Shown of a flood, and of what is only like what was searched for; who reads on is shown full pages."""
+_LIKE_TOKENS = 300
+"""Shown of what is only like what was searched for."""
 
 AGAIN_BYTES = 64 << 20
 """Where nothing matches, so much is searched for the like."""
@@ -187,7 +186,7 @@ class _Search:
         is_flood = self._is_flood(query, layout.units, text)
         if is_flood:
             layout = Layout(content, query, stretch)
-            page, shown = layout.page(hits, tokens.first_bytes(text, FIRST_TOKENS))
+            page, shown = layout.page(hits, tokens.first_bytes(text, self._query.first))
             found = replace(found, page=page, shown=shown, context=layout.context)
             self._keep(found, query)
         if not hits.is_all:
@@ -210,8 +209,8 @@ class _Search:
         if query.counts_only or query.lines is not None or query.bytes is not None:
             return False
         if query.pattern != self._query.pattern:
-            return not tokens.fits(text, FIRST_TOKENS)
-        return matches > FEW and not tokens.fits(text, FLOOD_TOKENS)
+            return not tokens.fits(text, _LIKE_TOKENS)
+        return matches > FEW and not tokens.fits(text, query.room)
 
     def _stretch(self, content: Opened) -> Stretch:
         if self._query.bytes is not None:

@@ -157,7 +157,7 @@ TASKS = [
     ),
     Task(
         f"{{base}}/{HYDRO}: how many pages has it, and how does it define the entity Watercourse? On which page?",
-        lambda t: [pages(t, HYDRO), "watercourse"],
+        lambda t: [pages(t, HYDRO), "SingleLineWatercourse", 14],
     ),
     Task("project/: which packages are installed there in more than one version, and which versions?", installed_twice),
     Task(

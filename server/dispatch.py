@@ -243,8 +243,7 @@ class Dispatcher:
             draft = draft_of(stored, naming, seen)
             if not naming.home and _names_artifacts(stored):
                 draft = replace(draft, entries={**draft.entries, **self._introduction(session)})
-            wanted = args.max_tokens if isinstance(args, ShownArgs) else 0
-            ceiling = _of_one(client.ceiling, wanted, flight.company)
+            ceiling = _of_one(client.ceiling, _wanted(args), flight.company)
             return await self._render(stored, draft, ceiling, account, max(left_s, _REPLY_LEAST_S))
 
     def _introduction(self, session: Session) -> Mapping[str, str]:
@@ -300,6 +299,7 @@ class Dispatcher:
             workers=self.workers,
             progress=client.progress,
             patience_s=client.ceiling.patience_s,
+            room=_of_one(client.ceiling, _wanted(args), 1).tokens,
             shows_pictures=client.shows_pictures,
         )
 
@@ -384,6 +384,10 @@ class Dispatcher:
             return reading
         advice = f"read {times} times now, unchanged; grep finds what you look for"
         return replace(reading, facts={**reading.facts, "note": advice})
+
+
+def _wanted(args: ToolArgs) -> int:
+    return args.max_tokens if isinstance(args, ShownArgs) else 0
 
 
 def _of_one(ceiling: Ceiling, wanted: int, company: int) -> Ceiling:

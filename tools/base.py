@@ -97,6 +97,7 @@ class Call:
         workers: processes for parsing what nobody trusts.
         progress: tells the client how far the call has come.
         patience_s: seconds until the client may give up; a longer work answers before with a live artifact.
+        room: tokens of its reply, if no others are in flight with it.
         shows_pictures: a picture beside the reply is a picture to the model, not the text of its base64.
         writers: every output opened so far; the choke point commits each of them, however the call ends.
     """
@@ -110,6 +111,7 @@ class Call:
     workers: Workers
     progress: Progress
     patience_s: float
+    room: int
     shows_pictures: bool = True
     writers: list[Writer] = field(default_factory=list[Writer])
 

@@ -2,6 +2,7 @@
 
 import re
 import time
+from dataclasses import replace
 
 import anyio
 from pydantic import Field
@@ -22,6 +23,9 @@ _SHARE = 0.9
 """Of the client's patience; what was counted or found by then is known to the next call, or shown."""
 
 _LEAST_S = 0.2
+
+_FRAME_TOKENS = 100
+"""Of a reply, around the matches."""
 
 _CONTEXT = re.compile(r"\s*(\d{1,18})\s*(?:-\s*(\d{1,18})\s*)?", re.ASCII)
 
@@ -100,7 +104,9 @@ async def part(args: ExcerptArgs, artifact: Artifact, call: Call, began: float) 
         BursarError: bad_argument, bad_range, timeout, and whatever the reader and the search raise.
     """
     if (query := args.query()) is not None:
-        found = await matches(artifact, query, call, began)
+        room = call.room - _FRAME_TOKENS
+        query = replace(query, sections=artifact.path.endswith(".md"), room=room)
+        found = await matches(artifact, replace(query, first=room) if args.max_tokens else query, call, began)
         return Reading(found.page, artifact, found.facts())
     unit, span = args.span()
     shown = await excerpt(artifact, unit, span or Span(1, None), call, began)

@@ -77,9 +77,30 @@ def test_of_a_flood_the_first_are_shown_and_how_often_each_text_occurs(stored):
     found = find(artifact, r"level=\w+")
     assert (found.matches, found.spread) == (1000, {"level=warn": 900, "level=error": 100})
     assert text(found).startswith("1:1 level=warn\n2:2 ")
-    assert tokens.count(text(found)) < 1.1 * search.FIRST_TOKENS
+    assert tokens.count(text(found)) < 1.1 * Query("").first
     assert find(artifact, r"level=(\w+)").spread == {"warn": 900, "error": 100}
     assert find(artifact, r"(?P<level>error|nothing)?level=.*").spread == {"level=warn": 900, "level=error": 100}
+
+
+def test_what_there_is_room_for_is_no_flood(stored):
+    artifact = stored(b"".join(b"level=error %d\n" % n for n in range(1, 1001)))
+    assert find(artifact, "level", room=12000).shown == 1000
+    asked = find(artifact, "level", room=2000, first=2000)
+    assert asked.spread
+    assert 1800 < tokens.count(text(asked)) < 2200
+
+
+def test_the_heading_above_each_match_of_a_document_is_shown_once(stored):
+    page = b"# One\na hit\n\n## Two\nx\na hit\na hit\n```\n# no heading\nhit\n```\n### Hit itself\n#nor this\na hit\n"
+    artifact = stored(page)
+    assert text(find(artifact, "hit|Hit", sections=True)).splitlines() == [
+        "1=# One", "2:a hit", "4=## Two", "6:a hit", "7:a hit", "10:hit", "12:### Hit itself", "14:a hit",
+    ]  # fmt: skip
+    assert text(find(artifact, "^a", sections=True, context=1)).splitlines() == [
+        "1-# One", "2:a hit", "3-", "--", "4=## Two", "5-x", "6:a hit", "7:a hit", "8-```", "--",
+        "12=### Hit itself", "13-#nor this", "14:a hit",
+    ]  # fmt: skip
+    assert "=" not in text(find(artifact, "hit"))
 
 
 def test_of_many_texts_the_rare_ones_are_counted_together(stored):
@@ -133,7 +154,7 @@ def test_many_excerpts_are_shorter_than_a_few(stored):
 def test_what_is_found_is_shown_though_there_is_no_time_to_measure_it(stored, monkeypatch):
     over = threading.Event()
     monkeypatch.setattr(search.tokens, "fits", lambda text, limit: over.wait(60))
-    artifact = stored(b"needle\n" * 2000)
+    artifact = stored(b"needle\n" * 5000)
     found = anyio.run(lambda: grep(artifact, Query("needle"), deadline_s=5))
     over.set()
     assert (found.counted, found.shown) == (f"more than {search.LINES_MAX}", search.LINES_MAX)
@@ -179,7 +200,7 @@ def test_context_stops_at_both_ends_of_the_content(stored):
 def test_all_matches_are_counted_and_the_next_ones_are_one_call_away(log):
     found = find(log, "line [0-9]*7$")
     assert found.matches == 10_000
-    assert tokens.count(text(found)) < 1.1 * search.FIRST_TOKENS
+    assert tokens.count(text(found)) < 1.1 * Query("").first
     seen = numbers(found)
     for _ in range(3):
         assert found.page.after["grep"] == "line [0-9]*7$"

@@ -23,7 +23,7 @@ async def unheard(done, total=None, message=""):
 
 def call_of(tool, args, session, **given):
     """Return a call of a tool; a gate that is not given is None, for a tool that has no use for it."""
-    defaults = NO_GATES | {"progress": unheard, "patience_s": 60.0}
+    defaults = NO_GATES | {"progress": unheard, "patience_s": 60.0, "room": 2000}
     return Call(tool=tool.name, did=tool.did(args), session=session, **(defaults | given))
 
 

@@ -283,7 +283,7 @@ def test_the_action_is_told_in_one_line_without_the_handle(arguments, did):
 
 def test_a_search_ends_before_the_client_gives_up_and_tells_what_it_found(place, monkeypatch):
     with place.session.writer(tool="t", did="d") as writer:
-        writer.write(b"needle\n" * 2000)
+        writer.write(b"needle\n" * 5000)
     grep, deadlines, over = search.grep, [], threading.Event()
 
     async def watched(artifact, query, deadline_s=10.0, progress=None):
