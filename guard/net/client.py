@@ -52,20 +52,7 @@ class Client:
         pool = httpcore2.AsyncConnectionPool(
             ssl_context=self._ssl_context, proxy=self._proxy, retries=0, network_backend=backend
         )
-        return Exchange(
-            pool=pool,
-            watch=watch,
-            limits=limits,
-            sink=sink,
-            url=url,
-            user_agent=settings.user_agent,
-            allow=settings.allow,
-            own_headers=headers,
-            stored=stored,
-            cache=cache,
-            obeys_robots=settings.obeys_robots,
-            judges_literally=self._proxy is not None,
-        )
+        return Exchange(pool, watch, settings, limits, sink, url, headers, stored, cache)
 
 
 async def run(exchange: Exchange, fetching: FairQueue) -> Failure | None:

@@ -15,7 +15,7 @@ from httpcore2 import SOCKET_OPTION
 from ..fair import FairQueue
 from . import addresses
 from .addresses import AllowNet
-from .failures import Failure, FetchError
+from .failures import FetchError
 from .settings import Resolve
 
 _MOST_ADDRESSES = 64
@@ -51,14 +51,8 @@ class Watch:
             return
         self.head_bytes += count
         if self.head_bytes > self.max_head_bytes:
-            raise FetchError(
-                Failure(
-                    "size",
-                    "headers_too_large",
-                    f"the server sent {self.head_bytes:,} bytes without coming to the content",
-                    "The server is faulty or hostile; use another source",
-                )
-            )
+            told = f"the server sent {self.head_bytes:,} bytes without coming to the content"
+            raise FetchError("size", "headers_too_large", told, "The server is faulty or hostile; use another source")
 
     def next_answer(self, doing: str) -> None:
         """Start counting the headers of another answer."""
@@ -105,16 +99,12 @@ class Dialler(httpcore2.AsyncNetworkBackend):
                 stream = await self.inner.connect_tcp(address, port, patience, socket_options=socket_options)
             except (httpcore2.ConnectError, httpcore2.ConnectTimeout) as error:
                 if number == len(tries):
-                    raise FetchError(_unreachable(host, address, port, error)) from error
+                    raise _unreachable(host, address, port, error) from error
                 continue
             await self._check_peer(stream, host, address, port)
             self.watch.doing = f"waiting for the answer of {host}"
             return Metered(stream, self.watch)
-        raise FetchError(_unknown(host, None))
-
-    async def sleep(self, seconds: float) -> None:
-        """Wait between the tries of the client, of which there are none."""
-        await anyio.sleep(seconds)
+        raise _unknown(host, None)
 
     async def _look_up(self, host: str, port: int, timeout: float | None) -> list[str]:
         found: Sequence[str] = ()
@@ -122,42 +112,36 @@ class Dialler(httpcore2.AsyncNetworkBackend):
             with anyio.fail_after(timeout):
                 found = await self.resolving.in_thread(partial(self.resolve, host, port))
         except TimeoutError:
-            told = Failure("name", "name_timeout", f"the name {host} was not resolved in time", "Try again")
-            raise FetchError(told) from None
+            raise FetchError("name", "name_timeout", f"the name {host} was not resolved in time", "Try again") from None
         except (OSError, UnicodeError) as error:
-            raise FetchError(_unknown(host, error)) from error
+            raise _unknown(host, error) from error
         except RuntimeError as error:  # the system has no thread to give
-            failure = Failure("name", "busy", f"the system has no thread to look up {host} in", "Try again later")
-            raise FetchError(failure) from error
+            told = f"the system has no thread to look up {host} in"
+            raise FetchError("name", "busy", told, "Try again later") from error
         if not found:
-            raise FetchError(_unknown(host, None))
+            raise _unknown(host, None)
         if len(found) > _MOST_ADDRESSES:
-            raise FetchError(
-                Failure("name", "too_many_addresses", f"{host} has {len(found)} addresses", "Use another host")
-            )
+            raise FetchError("name", "too_many_addresses", f"{host} has {len(found)} addresses", "Use another host")
         return [_plain(address) for address in found]
 
     def _check(self, host: str, address: str, port: int) -> None:
         reason = addresses.judge(address, port, self.allow)
-        if reason is None and not self._opened(address, port) and addresses.is_own(address):
+        if reason is None and not self.allow.covers(ip_address(address), port) and addresses.is_own(address):
             reason = "an address of this machine itself"
         if reason is not None:
-            raise FetchError(refusal(host, address, port, reason))
+            raise refusal(host, address, port, reason)
 
     async def _check_peer(self, stream: httpcore2.AsyncNetworkStream, host: str, address: str, port: int) -> None:
         peer = cast("Sequence[object] | None", stream.get_extra_info("server_addr"))
         reached = str(peer[0]) if peer else ""
         if _plain(reached) != address:
             await stream.aclose()
-            raise FetchError(refusal(host, reached, port, "not the address that was dialled"))
+            raise refusal(host, reached, port, "not the address that was dialled")
         try:
             self._check(host, address, port)
         except FetchError:
             await stream.aclose()
             raise
-
-    def _opened(self, address: str, port: int) -> bool:
-        return self.allow.covers(ip_address(address), port)
 
 
 @dataclass(slots=True)
@@ -178,10 +162,6 @@ class Forwarder(httpcore2.AsyncNetworkBackend):
         """Open a connection to the proxy."""
         self.watch.doing = "connecting to the proxy"
         return Metered(await self.inner.connect_tcp(host, port, timeout, local_address, socket_options), self.watch)
-
-    async def sleep(self, seconds: float) -> None:
-        """Wait between the tries of the client, of which there are none."""
-        await anyio.sleep(seconds)
 
 
 @dataclass(slots=True)
@@ -217,7 +197,7 @@ class Metered(httpcore2.AsyncNetworkStream):
         try:
             secured = await self.inner.start_tls(ssl_context, server_hostname, timeout)
         except httpcore2.ConnectError as error:
-            raise FetchError(_untrusted(server_hostname or "", error)) from error
+            raise _untrusted(server_hostname or "", error) from error
         self.watch.doing = f"waiting for the answer of {server_hostname}"
         return Metered(secured, self.watch)
 
@@ -226,16 +206,13 @@ class Metered(httpcore2.AsyncNetworkStream):
         return self.inner.get_extra_info(info)
 
 
-def refusal(host: str, address: str, port: int, reason: str) -> Failure:
+def refusal(host: str, address: str, port: int, reason: str) -> FetchError:
     """Say that an address is not dialled, and how the user could open it."""
     shown = f"[{address}]" if ":" in address else address
     place = host if host == address else f"{host} ({address})"
-    return Failure(
-        "address_refused",
-        "address_refused",
-        f"{place} is {reason} and is not fetched by default",
-        f"Only the user can open it, by starting bursar with --allow-net {shown}:{port}",
-    )
+    fix = f"Only the user can open it, by starting bursar with --allow-net {shown}:{port}"
+    told = f"{place} is {reason} and is not fetched by default"
+    return FetchError("address_refused", "address_refused", told, fix)
 
 
 def _plain(address: str) -> str:
@@ -247,18 +224,14 @@ def _plain(address: str) -> str:
     return str(read.ipv4_mapped or read) if isinstance(read, IPv6Address) else str(read)
 
 
-def _unknown(host: str, error: Exception | None) -> Failure:
+def _unknown(host: str, error: Exception | None) -> FetchError:
     if isinstance(error, socket.gaierror) and error.errno == socket.EAI_AGAIN:
-        return Failure(
-            "name",
-            "name_server_silent",
-            f"no name server answered for {host}",
-            "Try again; perhaps there is no network",
-        )
-    return Failure("name", "unknown_name", f"there is no host named {host}", "Check the spelling of the address")
+        fix = "Try again; perhaps there is no network"
+        return FetchError("name", "name_server_silent", f"no name server answered for {host}", fix)
+    return FetchError("name", "unknown_name", f"there is no host named {host}", "Check the spelling of the address")
 
 
-def _unreachable(host: str, address: str, port: int, error: Exception) -> Failure:
+def _unreachable(host: str, address: str, port: int, error: Exception) -> FetchError:
     if isinstance(error, httpcore2.ConnectTimeout):
         message, code = f"{host} ({address}) port {port} did not answer in time", "connect_timeout"
     else:
@@ -269,19 +242,19 @@ def _unreachable(host: str, address: str, port: int, error: Exception) -> Failur
         code = "connection_refused" if refused else "unreachable"
         said = "refused the connection" if refused else "cannot be reached"
         message = f"{host} ({address}) port {port} {said}"
-    return Failure("connect", code, message, "Check the address and port, or try again later")
+    return FetchError("connect", code, message, "Check the address and port, or try again later")
 
 
-def _untrusted(host: str, error: Exception) -> Failure:
+def _untrusted(host: str, error: Exception) -> FetchError:
     cause = error.__cause__
     if isinstance(cause, ssl.SSLCertVerificationError):
         code = {10: "certificate_expired", 18: "certificate_self_signed", 62: "certificate_wrong_name"}.get(
             cause.verify_code, "certificate_untrusted"
         )
         why = cause.verify_message.strip().rstrip(".")
-        return Failure("tls", code, f"the certificate of {host} is not accepted: {why}", "Use another source for this")
+        told = f"the certificate of {host} is not accepted: {why}"
+        return FetchError("tls", code, told, "Use another source for this")
     said = getattr(cause, "reason", None)
     why = f" ({str(said).lower().replace('_', ' ')})" if said else ""
-    return Failure(
-        "tls", "tls_failed", f"{host} and this client could not agree on TLS{why}", "Use http:// if it is not encrypted"
-    )
+    told = f"{host} and this client could not agree on TLS{why}"
+    return FetchError("tls", "tls_failed", told, "Use http:// if it is not encrypted")

@@ -4,7 +4,7 @@ import contextlib
 import ipaddress
 import socket
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import anyio
 import anyio.lowlevel
@@ -16,9 +16,9 @@ from . import addresses, robots
 from .cache import Cache, Entry
 from .decode import DecodeError, Decoder, accepted, decoder
 from .dial import Watch, refusal
-from .failures import Failure, FetchError
+from .failures import FetchError
 from .response import media_type
-from .settings import Limits, Sink
+from .settings import Limits, NetSettings, Sink
 from .urls import Url, parse
 
 _REDIRECTS = (301, 302, 303, 307, 308)
@@ -34,25 +34,21 @@ class Exchange:
 
     Attributes:
         url: where the fetch is at the moment, in the end the final address.
+        limits: of this fetch, whatever the settings say.
         own_headers: those of the caller; most of them stay with the first origin.
         stored: what the session has of this address; asks for a newer one only.
-        obeys_robots: whether robots.txt is asked first.
         told: is given the media type of the final answer ahead of its body.
-        judges_literally: names are resolved by a proxy, so only addresses written as numbers can be judged here.
     """
 
     pool: httpcore2.AsyncConnectionPool
     watch: Watch
+    settings: NetSettings
     limits: Limits
     sink: Sink
     url: Url
-    user_agent: str
-    allow: addresses.AllowNet
     own_headers: dict[str, str] = field(default_factory=dict[str, str])
     stored: Entry | None = None
     cache: Cache | None = None
-    obeys_robots: bool = True
-    judges_literally: bool = False
     told: Callable[[str], object] | None = None
     status: int | None = None
     headers: dict[str, str] = field(default_factory=dict[str, str])
@@ -68,9 +64,11 @@ class Exchange:
             FetchError: at any stage; what arrived before is in the sink.
         """
         while True:
-            if self.judges_literally:
-                _judge_literal(self.url, self.allow)
-            if self.obeys_robots:
+            if (
+                self.settings.proxy
+            ):  # which resolves names, so that only addresses written as numbers can be judged here
+                _judge_literal(self.url, self.settings.allow)
+            if self.settings.obeys_robots:
                 await self._ask_robots()
             onward = await self._hop()
             if onward is None:
@@ -121,7 +119,7 @@ class Exchange:
     def _request_headers(self) -> list[tuple[str, str]]:
         headers = {
             "Host": self.url.authority,
-            "User-Agent": self.user_agent,
+            "User-Agent": self.settings.user_agent,
             "Accept": "*/*",
             "Accept-Encoding": accepted(),
         }
@@ -153,7 +151,7 @@ class Exchange:
             unpack = decoder(self.headers.get("content-encoding", ""))
         except DecodeError as error:
             # Kept as it is sent: better than nothing, and said.
-            unknown = FetchError(Failure("decode", "unknown_encoding", str(error), "Use another source"))
+            unknown = FetchError("decode", "unknown_encoding", str(error), "Use another source")
         async with contextlib.aclosing(response.aiter_stream()) as chunks:
             async for chunk in chunks:
                 room = self.limits.wire_bytes - self.wire_bytes
@@ -165,9 +163,7 @@ class Exchange:
                 if len(chunk) > room:
                     raise _too_large(self.limits.wire_bytes, self.headers.get("content-length", ""))
         if unpack is not None and self.wire_bytes and not unpack.finished:
-            raise FetchError(
-                Failure("decode", "cut_short", "the packed content ends before it is complete", "Try again")
-            )
+            raise FetchError("decode", "cut_short", "the packed content ends before it is complete", "Try again")
         if unknown is not None:
             raise unknown
 
@@ -177,11 +173,11 @@ class Exchange:
                 self._store(piece)
                 if self.body_bytes > max(self.limits.ratio_from_bytes, self.limits.ratio * self.wire_bytes):
                     told = f"{self.wire_bytes:,} bytes unpack to more than {self.body_bytes:,}: a decompression bomb"
-                    raise FetchError(Failure("decode", "decompression_bomb", told, "Use another source"))
+                    raise FetchError("decode", "decompression_bomb", told, "Use another source")
                 # Other calls, and the deadline, get their turn between two steps.
                 await anyio.lowlevel.checkpoint()
         except DecodeError as error:
-            raise FetchError(Failure("decode", "damaged", str(error), "Try again, or use another source")) from error
+            raise FetchError("decode", "damaged", str(error), "Try again, or use another source") from error
 
     def _store(self, piece: bytes) -> None:
         room = self.limits.body_bytes - self.body_bytes
@@ -204,9 +200,8 @@ class Exchange:
             allowed = await anyio.to_thread.run_sync(rules.allow, target)
         if not allowed:
             told = f"the robots.txt of {self.url.host} asks automatic readers to leave {self.url.target[:100]} alone"
-            raise FetchError(
-                Failure("robots", "robots_refused", told, "Use another source; the user can start with --ignore-robots")
-            )
+            fix = "Use another source; the user can start with --ignore-robots"
+            raise FetchError("robots", "robots_refused", told, fix)
 
     async def _fetch_robots(self) -> robots.Rules:
         """Fetch the site's rules. A robots.txt that cannot be had forbids nothing.
@@ -215,25 +210,11 @@ class Exchange:
         who asked for them, and the page's own answer says best what is wrong.
         """
         content = _Memory()
-        limits = Limits(
-            connect_s=self.limits.connect_s,
-            between_s=self.limits.between_s,
-            redirects=_ROBOTS_REDIRECTS,
-            head_bytes=self.limits.head_bytes,
-            wire_bytes=robots.MAX_BYTES,
-            body_bytes=robots.MAX_BYTES,
+        limits = replace(
+            self.limits, redirects=_ROBOTS_REDIRECTS, wire_bytes=robots.MAX_BYTES, body_bytes=robots.MAX_BYTES
         )
-        asked = Exchange(
-            pool=self.pool,
-            watch=self.watch,
-            limits=limits,
-            sink=content,
-            url=parse("/robots.txt", self.url),
-            user_agent=self.user_agent,
-            allow=self.allow,
-            obeys_robots=False,
-            judges_literally=self.judges_literally,
-        )
+        settings = replace(self.settings, obeys_robots=False)
+        asked = Exchange(self.pool, self.watch, settings, limits, content, parse("/robots.txt", self.url))
         with anyio.move_on_after(min(_ROBOTS_S, self.limits.total_s / 2)):
             try:
                 await asked.run()
@@ -282,14 +263,14 @@ def _judge_literal(url: Url, allow: addresses.AllowNet) -> None:
         address = "127.0.0.1"
     reason = addresses.judge(address, url.port, allow)
     if reason is not None:
-        raise FetchError(refusal(url.host, address, url.port, reason))
+        raise refusal(url.host, address, url.port, reason)
 
 
 def _redirect(code: str, message: str, fix: str = "Use another source, or the final address itself") -> FetchError:
-    return FetchError(Failure("redirect", code, message, fix))
+    return FetchError("redirect", code, message, fix)
 
 
 def _too_large(limit: int, declared: str) -> FetchError:
     whole = f" of {int(declared):,}" if declared.isdigit() and len(declared) < 19 else ""
     told = f"the content is larger than the limit: {limit:,} bytes{whole} were taken"
-    return FetchError(Failure("size", "too_large", told, "Read what was kept, or find a smaller source"))
+    return FetchError("size", "too_large", told, "Read what was kept, or find a smaller source")

@@ -8,7 +8,6 @@ Stage = Literal[
     "url", "robots", "name", "address_refused", "connect", "tls", "http_status", "redirect", "size", "timeout", "decode"
 ]
 
-
 _PHRASES = {known.value: known.phrase for known in HTTPStatus}
 
 
@@ -32,9 +31,9 @@ class Failure:
 class FetchError(Exception):
     """Carries a failure out of the depths of the client."""
 
-    def __init__(self, failure: Failure) -> None:
-        super().__init__(failure.message)
-        self.failure = failure
+    def __init__(self, stage: Stage, code: str, message: str, fix: str) -> None:
+        super().__init__(message)
+        self.failure = Failure(stage, code, message, fix)
 
 
 def of_status(status: int, headers: dict[str, str]) -> Failure | None:
