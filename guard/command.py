@@ -1,9 +1,15 @@
 """A command: what is to be started, how much it may use, what can be done with it, and how it ended."""
 
+import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal
+
+import anyio
+
+from ..errors import BursarError
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,43 +103,54 @@ class Exit:
     max_rss_bytes: int
 
 
-class Command(Protocol):
-    """One started command."""
+class Command(ABC):
+    """One started command.
 
-    @property
-    def pid(self) -> int:
-        """Process id of the command itself."""
-        ...
+    Attributes:
+        pid: process id of the command itself.
+        exit: how it ended; None while it runs.
+    """
 
-    @property
-    def exit(self) -> Exit | None:
-        """How it ended; None while it runs."""
-        ...
+    def __init__(self) -> None:
+        self.pid = 0
+        self.exit: Exit | None = None
+        self._ended = asyncio.Event()
 
     async def wait(self, timeout_s: float | None = None) -> Exit | None:
         """Wait until it and everything it started have ended; None if that takes longer than `timeout_s`."""
-        ...
+        with anyio.move_on_after(timeout_s):
+            await self.ended()
+        return self.exit
 
     async def ended(self) -> Exit:
         """Wait until it and everything it started have ended."""
-        ...
+        while self.exit is None:
+            await self._ended.wait()
+        return self.exit
 
+    @abstractmethod
     async def kill(self, grace_s: float = 0.5) -> Exit:
         """End it and everything it started: SIGTERM, and SIGKILL after `grace_s` (at once if 0)."""
-        ...
 
+    @abstractmethod
     def cut_off(self) -> None:
         """End it like one that has printed all it may; from any thread, and without waiting."""
-        ...
 
+    @abstractmethod
     async def send(self, data: bytes, timeout_s: float = 5.0) -> int:
         """Write to its standard input; return how many bytes it took before `timeout_s` was over.
 
         Raises:
             BursarError: input_closed; its input is not a pipe, was closed, or the command has ended.
         """
-        ...
 
+    @abstractmethod
     def close_stdin(self) -> None:
         """Let its standard input end. Closing it twice does no harm."""
-        ...
+
+
+def input_closed() -> BursarError:
+    """Refuse to send what no command reads any more."""
+    return BursarError(
+        "input_closed", "the command reads no input any more", "Start it again with background=true to send it input"
+    )

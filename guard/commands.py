@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal
 
 from .command import Command, CommandSpec, Limits
 from .environment import command_environment
@@ -11,19 +11,6 @@ from .sandbox.policy import Isolation
 
 if TYPE_CHECKING:
     from .sandbox.sandbox import Sandbox
-
-
-class _Starter(Protocol):
-    @property
-    def running(self) -> int: ...
-
-    def warm(self) -> None: ...
-
-    def leave(self, session: Path) -> None: ...
-
-    async def start(self, order: CommandSpec) -> Command: ...
-
-    def close(self) -> None: ...
 
 
 _UNSAFE = Isolation("unsafe", reason="commands can do whatever the server can", fix="Leave --terminal at sandboxed")
@@ -52,13 +39,10 @@ class Commands:
         self._env = command_environment(self._keep_env)
         self._sandbox = sandbox
         if sys.platform == "win32":
-            from .windows_commands import WindowsCommands
-
-            self._starter: _Starter = WindowsCommands(sandbox)
+            from .windows_commands import WindowsCommands as Starter
         else:
-            from .posix_commands import PosixCommands
-
-            self._starter = PosixCommands(sandbox, self.limits.processes)
+            from .posix_commands import PosixCommands as Starter
+        self._starter = Starter(sandbox, self.limits.processes)
 
     @property
     def running(self) -> int:
@@ -134,17 +118,8 @@ class Commands:
                 command_not_started), or not kept in (terminal_off, not_isolated).
         """
         environment = {**self._env, "PWD": str(cwd), **(env or {})}
-        order = CommandSpec(
-            argv,
-            cwd,
-            output,
-            stdin,
-            script,
-            environment,
-            limits or self.limits,
-            session,
-            self._keep_env | set(env or ()),
-        )
+        kept = self._keep_env | set(env or ())
+        order = CommandSpec(argv, cwd, output, stdin, script, environment, limits or self.limits, session, kept)
         return await self._starter.start(order)
 
     def close(self) -> None:

@@ -11,8 +11,8 @@ from typing import Self
 from . import handles
 
 
-class OpenedFile:
-    """A regular file, open for reading; whatever happens to its path, this is the file that was judged.
+class Opened:
+    """What is open, until it is closed; whatever happens to its path, this is what was judged.
 
     Attributes:
         descriptor: open for reading, never waiting.
@@ -26,6 +26,24 @@ class OpenedFile:
         self.descriptor = descriptor
         self.path = path
         self.status = status
+
+    def close(self) -> None:
+        """Close it; a second time does nothing."""
+        descriptor, self.descriptor = self.descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+
+class OpenedFile(Opened):
+    """A regular file."""
+
+    __slots__ = ()
 
     @property
     def size(self) -> int:
@@ -41,44 +59,25 @@ class OpenedFile:
             data += more
         return data
 
-    def close(self) -> None:
-        """Close it; a second time does nothing."""
-        descriptor, self.descriptor = self.descriptor, -1
-        if descriptor >= 0:
-            os.close(descriptor)
 
-    def __enter__(self) -> Self:
-        return self
+class OpenedDirectory(Opened):
+    """A directory; its entries are reached through it and links among them never followed."""
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.close()
-
-
-class OpenedDirectory:
-    """A directory that is open and judged; its entries are reached through it and links among them never followed.
-
-    Attributes:
-        path: where it really lies.
-        status: as it was when it was opened.
-    """
-
-    __slots__ = ("_closed", "_closed_inodes", "_descriptor", "path", "status")
+    __slots__ = ("_closed", "_closed_inodes")
 
     def __init__(self, descriptor: int, path: Path, status: os.stat_result, closed: frozenset[tuple[int, int]]) -> None:
-        self._descriptor = descriptor
+        super().__init__(descriptor, path, status)
         self._closed = closed
         self._closed_inodes = frozenset(inode for _, inode in closed)
-        self.path = path
-        self.status = status
 
     @property
     def by_descriptor(self) -> int | None:
         """The descriptor to pass as `dir_fd`; None where the system reaches entries by path only."""
-        return self._descriptor if os.open in os.supports_dir_fd else None
+        return self.descriptor if os.open in os.supports_dir_fd else None
 
     def again(self) -> "OpenedDirectory":
         """Return it open a second time, to be closed on its own."""
-        return OpenedDirectory(os.dup(self._descriptor), self.path, self.status, self._closed)
+        return OpenedDirectory(os.dup(self.descriptor), self.path, self.status, self._closed)
 
     def entries(self) -> Iterator[os.DirEntry[str]]:
         """List what it holds, in no order.
@@ -86,7 +85,7 @@ class OpenedDirectory:
         Raises:
             OSError: it cannot be listed.
         """
-        with os.scandir(self._descriptor if handles.WALKS_BY_DESCRIPTOR else str(self.path)) as found:
+        with os.scandir(self.descriptor if handles.WALKS_BY_DESCRIPTOR else str(self.path)) as found:
             yield from found
 
     def enter(self, name: str) -> "OpenedDirectory":
@@ -136,30 +135,18 @@ class OpenedDirectory:
             OSError: it is gone or no link.
         """
         if os.readlink in os.supports_dir_fd:
-            return os.readlink(name, dir_fd=self._descriptor)
+            return os.readlink(name, dir_fd=self.descriptor)
         return str((self.path / name).readlink())
 
     def _child(self, name: str, flags: int) -> int:
         if handles.WALKS_BY_DESCRIPTOR:
-            return os.open(name, flags, dir_fd=self._descriptor)
+            return os.open(name, flags, dir_fd=self.descriptor)
         whole = str(self.path / name)
         descriptor = handles.pin(whole)
         if os.path.normcase(handles.place(descriptor)) != os.path.normcase(whole):
             os.close(descriptor)
             raise FileNotFoundError(name)
         return descriptor
-
-    def close(self) -> None:
-        """Close it; a second time does nothing."""
-        descriptor, self._descriptor = self._descriptor, -1
-        if descriptor >= 0:
-            os.close(descriptor)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.close()
 
 
 if sys.platform == "win32":

@@ -8,7 +8,9 @@ nothing.
 import errno
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, suppress
+from itertools import islice
 from pathlib import Path
 
 from ..errors import BursarError
@@ -73,8 +75,7 @@ class Workspace:
         Raises:
             BursarError: path_outside_roots, not_found, is_directory, not_a_file, permission_denied, bad_path.
         """
-        descriptor, real, status = self._pin(path)
-        try:
+        with self._pinned(path) as (descriptor, real, status):
             if stat.S_ISDIR(status.st_mode):
                 fix = f"Call directory_tree(path={_shown(path)}) to see what it holds"
                 raise BursarError("is_directory", f"{_shown(path)} is a directory", fix)
@@ -82,13 +83,7 @@ class Workspace:
                 raise _not_a_file(path, status)
             if status.st_nlink > 1 and self._is_twin_of_closed(status):
                 raise _never_existed(path)
-            try:
-                opened = handles.reopen(descriptor, real, handles.READ_FILE)
-            except OSError as error:
-                raise self._refusal(path, real, error) from error
-            return OpenedFile(opened, Path(real), status)
-        finally:
-            os.close(descriptor)
+            return OpenedFile(handles.reopen(descriptor, real, handles.READ_FILE), Path(real), status)
 
     def descriptor(self, real: str) -> int:
         """Open the file that lies at a real path, and return a descriptor that the caller closes.
@@ -106,18 +101,12 @@ class Workspace:
         Raises:
             BursarError: path_outside_roots, not_found, not_a_directory, permission_denied, bad_path.
         """
-        descriptor, real, status = self._pin(path)
-        try:
+        with self._pinned(path) as (descriptor, real, status):
             if not stat.S_ISDIR(status.st_mode):
                 fix = f"Call read_file(path={_shown(path)}) to read it, or name the directory it lies in"
                 raise BursarError("not_a_directory", f"{_shown(path)} is not a directory", fix)
-            try:
-                opened = handles.reopen(descriptor, real, handles.READ_DIRECTORY)
-            except OSError as error:
-                raise self._refusal(path, real, error) from error
+            opened = handles.reopen(descriptor, real, handles.READ_DIRECTORY)
             return OpenedDirectory(opened, Path(real), status, self._closed_identities())
-        finally:
-            os.close(descriptor)
 
     def create(self, path: str, *, overwrite: bool = False) -> CreatedFile:
         """Begin a file that appears at `path` whole when it is committed, or not at all.
@@ -153,8 +142,27 @@ class Workspace:
     def _whole(self, text: str) -> str:
         return os.path.join(self._roots[0], os.path.expanduser(text) if text.startswith("~") else text)  # noqa: PTH111, PTH118
 
-    def _pin(self, path: str) -> tuple[int, str, os.stat_result]:
-        """Open `path` without reading it; return the descriptor, where it lies and what it is, once it is admitted."""
+    @contextmanager
+    def _pinned(self, path: str) -> Generator[tuple[int, str, os.stat_result]]:
+        """Hold `path` open without reading it; yield the descriptor, where it lies and what it is, once it is admitted.
+
+        An error of the system in the block is told as what keeps the path from being opened.
+        """
+        descriptor = self._pin(path)
+        try:
+            try:
+                real, status = handles.place(descriptor), os.fstat(descriptor)
+                self._admit(path, real)
+            except OSError as error:
+                raise _never_existed(path) from error
+            try:
+                yield descriptor, real, status
+            except OSError as error:
+                raise self._refusal(path, real, error) from error
+        finally:
+            os.close(descriptor)
+
+    def _pin(self, path: str) -> int:
         if not path or "\0" in path:
             what = "the path is empty" if not path else f"the path {_shown(path)} has a NUL character"
             raise BursarError("bad_path", what, "Name a file or directory, such as README.md")
@@ -164,22 +172,11 @@ class Workspace:
         failure: OSError = FileNotFoundError()
         for number, meaning in enumerate(meanings):
             try:
-                descriptor = handles.pin(self._whole(meaning))
+                return handles.pin(self._whole(meaning))
             except OSError as error:
                 failure = failure if number else error
                 if error.errno not in {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG}:
                     break
-                continue
-            try:
-                real, status = handles.place(descriptor), os.fstat(descriptor)
-                self._admit(path, real)
-            except OSError as error:
-                os.close(descriptor)
-                raise _never_existed(path) from error
-            except BaseException:
-                os.close(descriptor)
-                raise
-            return descriptor, real, status
         raise self._refusal(path, self._whole(meanings[0]), failure) from failure
 
     def _admit(self, path: str, real: str) -> None:
@@ -201,10 +198,9 @@ class Workspace:
             message = f"{_shown(path)} is or leads outside the allowed directories ({shown}{more})"
             raise BursarError("path_outside_roots", message, fix)
         if _lies_in(real, "/proc"):
-            message = (
-                f"{_shown(path)} belongs to /proc, which shows the insides of processes and is closed to file tools"
-            )
-            raise BursarError("permission_denied", message, "Use the terminal tool to look at processes")
+            what = "belongs to /proc, which shows the insides of processes and is closed to file tools"
+            fix = "Use the terminal tool to look at processes"
+            raise BursarError("permission_denied", f"{_shown(path)} {what}", fix)
 
     def _refusal(self, path: str, whole: str, error: OSError) -> BursarError:
         """Say why `whole` could not be opened, without telling anything of what is closed or outside."""
@@ -270,11 +266,7 @@ class Workspace:
         """Return up to `limit` names in a directory, None if it is none that this caller may see."""
         try:
             with self.directory(place) as directory:
-                names: list[str] = []
-                for entry in directory.entries():
-                    if len(names) >= limit:
-                        break
-                    names.append(entry.name)
+                names = [entry.name for entry in islice(directory.entries(), limit)]
         except (BursarError, OSError):
             return None
         return [name for name in names if os.path.join(place, name) not in self._closed]  # noqa: PTH118
@@ -282,11 +274,9 @@ class Workspace:
     def _closed_identities(self) -> frozenset[tuple[int, int]]:
         found: set[tuple[int, int]] = set()
         for place in (*self._closed, "/proc"):
-            try:
+            with suppress(OSError):
                 status = os.lstat(place)
-            except OSError:
-                continue
-            found.add((status.st_dev, status.st_ino))
+                found.add((status.st_dev, status.st_ino))
         return frozenset(found)
 
     def _is_twin_of_closed(self, status: os.stat_result) -> bool:
@@ -325,8 +315,10 @@ class Workspace:
                         continue
                     if is_told is None:
                         is_told = _tells_inode(entry)
-                    if (not is_told or entry.inode() == status.st_ino) and _is_same(entry, status):
-                        return True
+                    if not is_told or entry.inode() == status.st_ino:
+                        with suppress(OSError):
+                            if os.path.samestat(entry.stat(follow_symlinks=False), status):
+                                return True
         return False
 
 
@@ -339,14 +331,6 @@ def _tells_inode(entry: os.DirEntry[str]) -> bool:
         return entry.inode() == entry.stat(follow_symlinks=False).st_ino
     except OSError:
         return False
-
-
-def _is_same(entry: os.DirEntry[str], status: os.stat_result) -> bool:
-    try:
-        other = entry.stat(follow_symlinks=False)
-    except OSError:
-        return False
-    return (other.st_dev, other.st_ino) == (status.st_dev, status.st_ino)
 
 
 def _lies_in(real: str, place: str) -> bool:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from ..errors import BursarError
-from .command import CommandSpec, End, Exit
+from .command import Command, CommandSpec, End, Exit, input_closed
 from .forkserver import wire
 from .forkserver.wire import memory_file
 from .helpers import Helper, Helpers
@@ -28,7 +28,6 @@ if sys.platform == "win32":
 
 _OVERDUE_S = 6.0
 """Longer than a keeper ever takes, after the grace, to end a command: it must have been stopped or killed itself."""
-
 
 _WAKE_S = 0.1
 """After a time-out, a keeper that has not said so was perhaps stopped; to let go on one that was not does nothing."""
@@ -44,14 +43,13 @@ class _OutdatedError(BursarError):
     """Nothing of the command has run, its helper process being gone or out of date: a fresh one may start it."""
 
 
-class _KeptCommand:
+class _KeptCommand(Command):
     """A command as the server sees it: the other end of its keeper's socket."""
 
     def __init__(
         self, control: socket.socket, stdin: int | None, helper: Helper, number: int, gone: Callable[[Any], None]
     ) -> None:
-        self.pid = 0
-        self.exit: Exit | None = None
+        super().__init__()
         self.failure: BursarError | None = None
         self._control = control
         self._stdin = stdin
@@ -63,7 +61,6 @@ class _KeptCommand:
         self._ending: End = "lost"
         self._loop = asyncio.get_running_loop()
         self._begun = asyncio.Event()
-        self._ended = asyncio.Event()
         self._roomy = asyncio.Event()
         self._timers: list[asyncio.TimerHandle] = []
         self._started_at = self._loop.time()
@@ -96,16 +93,6 @@ class _KeptCommand:
         if self.failure is not None:
             raise self.failure
 
-    async def wait(self, timeout_s: float | None = None) -> Exit | None:
-        with anyio.move_on_after(timeout_s):
-            await self.ended()
-        return self.exit
-
-    async def ended(self) -> Exit:
-        while self.exit is None:
-            await self._ended.wait()
-        return self.exit
-
     async def kill(self, grace_s: float = 0.5) -> Exit:
         self._ending = "stopped"
         if self.exit is None:
@@ -125,14 +112,14 @@ class _KeptCommand:
         with anyio.move_on_after(timeout_s):
             while sent < len(data):
                 if self._stdin is None or self.exit is not None:
-                    raise _input_closed()
+                    raise input_closed()
                 try:
                     sent += os.write(self._stdin, data[sent : sent + 65536])
                 except BlockingIOError:
                     await self._room(self._stdin)
                 except BrokenPipeError:
                     self.close_stdin()
-                    raise _input_closed() from None
+                    raise input_closed() from None
         return sent
 
     def close_stdin(self) -> None:
@@ -229,7 +216,7 @@ class _KeptCommand:
 class PosixCommands:
     """Starts commands through helper processes, one for each session, and knows those that run."""
 
-    def __init__(self, sandbox: "Sandbox | None" = None, processes: int = 0) -> None:
+    def __init__(self, sandbox: "Sandbox | None", processes: int) -> None:
         self._helpers = Helpers(sandbox, processes)
         self._running: set[_KeptCommand] = set()
 
@@ -373,12 +360,6 @@ def _failure(step: str, number: int) -> BursarError:
         message = "the arguments and the environment are longer than the system takes"
         return BursarError("command_too_long", message, "Put them into a file")
     return BursarError("command_not_started", f"the system did not start the command: {why}", "Check the command")
-
-
-def _input_closed() -> BursarError:
-    return BursarError(
-        "input_closed", "the command reads no input any more", "Start it again with background=true to send it input"
-    )
 
 
 def _signal_name(number: int) -> str:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import anyio
 
 from ..errors import BursarError
-from .command import CommandSpec, End, Exit, Limits
+from .command import Command, CommandSpec, End, Exit, Limits, input_closed
 
 if TYPE_CHECKING:
     from .sandbox.sandbox import Sandbox
@@ -117,16 +117,15 @@ class _Job:
             raise ctypes.WinError(ctypes.get_last_error())
 
 
-class _JobCommand:
+class _JobCommand(Command):
     """A command and the thread that watches it."""
 
     def __init__(self, order: CommandSpec, output: int, gone: Callable[[Any], None]) -> None:
-        self.exit: Exit | None = None
+        super().__init__()
         self._output = output
         self._limits: Limits = order.limits
         self._gone = gone
         self._loop = asyncio.get_running_loop()
-        self._ended = asyncio.Event()
         self._ending: End = "exited"
         self._begun = time.monotonic()
         self._job = _Job()
@@ -157,16 +156,6 @@ class _JobCommand:
             self._job.close()
             raise
 
-    async def wait(self, timeout_s: float | None = None) -> Exit | None:
-        with anyio.move_on_after(timeout_s):
-            await self.ended()
-        return self.exit
-
-    async def ended(self) -> Exit:
-        while self.exit is None:
-            await self._ended.wait()
-        return self.exit
-
     async def kill(self, grace_s: float = 0.5) -> Exit:
         # Whatever the grace: nothing can be asked to tidy up here.
         self._ending = "stopped"
@@ -178,7 +167,7 @@ class _JobCommand:
     async def send(self, data: bytes, timeout_s: float = 5.0) -> int:
         stdin = self._process.stdin
         if stdin is None or stdin.closed or self.exit is not None:
-            raise _input_closed()
+            raise input_closed()
 
         def write() -> int:
             stdin.write(data)
@@ -189,7 +178,7 @@ class _JobCommand:
             with anyio.move_on_after(timeout_s):
                 return await to_thread.run_sync(write, abandon_on_cancel=True)
         except (OSError, ValueError):
-            raise _input_closed() from None
+            raise input_closed() from None
         return 0
 
     def close_stdin(self) -> None:
@@ -263,7 +252,7 @@ class _JobCommand:
 class WindowsCommands:
     """Starts commands and knows those that run."""
 
-    def __init__(self, sandbox: "Sandbox | None" = None) -> None:
+    def __init__(self, sandbox: "Sandbox | None", _processes: int) -> None:
         self._sandbox = sandbox
         self._running: set[_JobCommand] = set()
 
@@ -309,9 +298,3 @@ def _failure(error: OSError | ValueError, order: CommandSpec) -> BursarError:
     if isinstance(error, FileNotFoundError):
         return BursarError("no_such_program", "the program to run does not exist", "Check its path")
     return BursarError("command_not_started", f"the system did not start the command: {error}", "Check the command")
-
-
-def _input_closed() -> BursarError:
-    return BursarError(
-        "input_closed", "the command reads no input any more", "Start it again with background=true to send it input"
-    )
