@@ -2,7 +2,7 @@
 
 import os
 import stat
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ from . import errors
 from .contents import Contents
 from .folder import read_at
 from .index import LineIndex, Progress
-from .records import Fact, Record, Source, State
+from .records import Record, Source
 from .reference import Reference
 
 if TYPE_CHECKING:
@@ -22,26 +22,26 @@ Opener = Callable[[str], int]
 """Opens a local file for reading by the rules for files, and returns a descriptor that the caller closes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Artifact:
-    """One stored output, or a reference to a large local file, as it was when this view was taken.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Artifact(Record):
+    """One stored output, or a reference to a large local file, as it was when this view was taken: its record and more.
 
     It is a `budget.content.Content`: `size` and `read`.
     """
 
-    record: Record
     _contents: Contents = field(repr=False)
     _opener: Opener | None = field(default=None, repr=False)
 
-    @property
-    def id(self) -> str:
-        """Its name within the session, such as `a7`."""
-        return self.record.id
+    @classmethod
+    def of(cls, record: Record, contents: Contents, opener: Opener | None = None) -> "Artifact":
+        """Return what a record tells of, among contents of its session; `opener` opens what it refers to."""
+        kept = {name: getattr(record, name) for name in Record.__dataclass_fields__}
+        return cls(**kept, _contents=contents, _opener=opener)
 
     @property
     def name(self) -> str:
         """What it is called within the session, `a7-terminal.log`: of its content file, or its id if it has none."""
-        return self.record.content or self.id
+        return self.content or self.id
 
     @property
     def handle(self) -> str:
@@ -51,89 +51,33 @@ class Artifact:
     @property
     def ref(self) -> str:
         """Its self-contained name, `<handle>/a7`: readable wherever the handle is accepted."""
-        return str(self._reference)
+        return str(Reference(self.handle, self.id))
 
     @property
     def uri(self) -> str:
         """Its address as a resource."""
-        return self._reference.uri
+        return Reference(self.handle, self.id).uri
 
     @property
     def path(self) -> str:
         """Where the content lies: its own file, or the local file that it refers to."""
-        source = self.record.source
-        if self.is_reference and source is not None:
-            return source.path
-        return os.path.join(self._contents.folder.path, self.record.content)  # noqa: PTH118 - asked at each call
-
-    @property
-    def size(self) -> int:
-        """Length in bytes; of a live artifact, at the time of this view."""
-        return self.record.size
-
-    @property
-    def lines(self) -> int | None:
-        """Number of lines, an unfinished last one included; None if nobody counted them yet."""
-        return self.record.lines
-
-    @property
-    def sha256(self) -> str:
-        """Hash of the content in hexadecimal; empty while live, for references, and for what a crash left."""
-        return self.record.sha256
-
-    @property
-    def state(self) -> State:
-        """`whole`, `live` or `partial`."""
-        return self.record.state
-
-    @property
-    def tool(self) -> str:
-        """The tool that made it."""
-        return self.record.tool
-
-    @property
-    def did(self) -> str:
-        """What was done, in one line."""
-        return self.record.did
-
-    @property
-    def created(self) -> float:
-        """When it was stored, in seconds since 1970."""
-        return self.record.created
-
-    @property
-    def facts(self) -> Mapping[str, Fact]:
-        """Short values that the tool noted when it was done, such as an exit code."""
-        return self.record.facts
+        if self.is_reference and self.source is not None:
+            return self.source.path
+        return os.path.join(self._contents.folder.path, self.content)  # noqa: PTH118 - asked at each call
 
     @property
     def notable(self) -> "Notables | None":
         """Lines that stand out; None if nobody looked. Complete only if `watched_bytes` is the size."""
-        kept = self.record.notable
-        if kept is None or self._contents.redaction == "off":
-            return kept
+        if self.stood_out is None or self._contents.redaction == "off":
+            return self.stood_out
         from .redaction import notables
 
-        return notables(kept)
-
-    @property
-    def watched_bytes(self) -> int:
-        """How many bytes, at the beginning and the end, `notable` was found in."""
-        return self.record.watched_bytes
-
-    @property
-    def source(self) -> Source | None:
-        """The local file that the content was read from, or that it refers to."""
-        return self.record.source
+        return notables(self.stood_out)
 
     @property
     def is_reference(self) -> bool:
         """Whether the content is not stored but read from its source."""
-        return not self.record.content
-
-    @property
-    def _reference(self) -> Reference:
-        return Reference(self._contents.handle, self.record.id)
+        return not self.content
 
     def read(self, offset: int, length: int) -> bytes:
         """Return up to `length` bytes from `offset`; fewer only at the end.
@@ -152,11 +96,10 @@ class Artifact:
             BursarError: damaged, source_changed, read_failed or unknown_artifact; from the opener whatever it refuses
                 with.
         """
-        descriptor = self._open_source() if self.is_reference else self._contents.open(self.record)
+        descriptor = self._open_source() if self.is_reference else self._contents.open(self)
         try:
-            yield Opened(
-                self.size, descriptor, may_grow=self.state == "live", redacts=self._contents.redaction != "off"
-            )
+            redacts = self._contents.redaction != "off"
+            yield Opened(self.size, descriptor, may_grow=self.state == "live", redacts=redacts)
         finally:
             os.close(descriptor)
 
@@ -174,11 +117,11 @@ class Artifact:
 
     def index(self) -> LineIndex:
         """Return the line index as far as it is known; using it may extend it."""
-        return self._contents.index_of(self.record)
+        return self._contents.index_of(self)
 
     def keep_index(self, index: LineIndex) -> None:
         """Keep an index for the next readers, if it was completed."""
-        self._contents.keep_index(self.record, index)
+        self._contents.keep_index(self, index)
 
     def count_lines(self, progress: Progress | None = None) -> int:
         """Count the lines if nobody did; reads all of a content that was never indexed, so call it in a thread."""
@@ -191,7 +134,7 @@ class Artifact:
         return total
 
     def _open_source(self) -> int:
-        source = self.record.source
+        source = self.source
         if source is None or self._opener is None:
             raise errors.unknown_artifact()
         descriptor = self._opener(source.path)

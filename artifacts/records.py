@@ -51,11 +51,23 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What is kept of an artifact; see `Artifact` for the meanings.
+    """What is kept of an artifact.
 
     Attributes:
+        id: its name within the session, such as `a7`.
+        tool: the tool that made it.
+        did: what was done, in one line.
+        created: when it was stored, in seconds since 1970.
+        state: `whole`, `live` or `partial`.
+        size: length in bytes; of a live artifact, when it was last looked at.
         content: name of the content file; empty for a reference.
+        lines: number of lines, an unfinished last one included; None if nobody counted them yet.
+        sha256: hash of the content in hexadecimal; empty while live, for references, and for what a crash left.
         mtime_ns: modification time of the content file when it was stored; 0 when not known.
+        source: the local file that the content was read from, or that it refers to.
+        stood_out: lines that stand out, credentials included; None if nobody looked. For readers: `Artifact.notable`.
+        watched_bytes: how many bytes, at the beginning and the end, they were found in.
+        facts: short values that the tool noted when it was done, such as an exit code.
         entered_ns: when the record's own file last changed, which no program can set back; 0 when not known. Not
             written into it: a content that changed later is not what was recorded.
     """
@@ -71,7 +83,7 @@ class Record:
     sha256: str = ""
     mtime_ns: int = 0
     source: Source | None = None
-    notable: "Notables | None" = None
+    stood_out: "Notables | None" = None
     watched_bytes: int = 0
     facts: Mapping[str, Fact] = field(default_factory=dict[str, Fact])
     entered_ns: int = field(default=0, compare=False)
@@ -94,8 +106,8 @@ class Record:
             given["facts"] = dict(self.facts)
         if self.source is not None:
             given["source"] = asdict(self.source)
-        if self.notable is not None:
-            given |= {"notable": asdict(self.notable), "watched_bytes": self.watched_bytes}
+        if self.stood_out is not None:
+            given |= {"notable": asdict(self.stood_out), "watched_bytes": self.watched_bytes}
         return json.dumps(given, separators=(",", ":")).encode()
 
 
@@ -119,7 +131,7 @@ def loads(name: str, data: bytes, entered_ns: int = 0) -> Record | None:
             created=_time(given["created"]),
             mtime_ns=_whole(given["mtime_ns"]),
             source=None if source is None else _source(source),
-            notable=_notable(given.get("notable")),
+            stood_out=_notable(given.get("notable")),
             watched_bytes=_count(given.get("watched_bytes", 0)),
             facts=_facts(given.get("facts", {})),
             entered_ns=entered_ns,

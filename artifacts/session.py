@@ -203,7 +203,7 @@ class Session:
 
     def remove(self, artifact: Artifact) -> None:
         """Let an artifact of this session cease to exist."""
-        self.catalog.delete(artifact.record)
+        self.catalog.delete(artifact)
 
     def same_source(self, source: Source, opener: Opener | None = None) -> Artifact | None:
         """Return the latest whole artifact made from this state of a local file; fast."""
@@ -220,7 +220,7 @@ class Session:
         self._in_use.close()
 
     def _view(self, record: Record, opener: Opener | None = None) -> Artifact:
-        return Artifact(record, self._contents, opener)
+        return Artifact.of(record, self._contents, opener)
 
     def _neighbour(self, handle: str) -> "Session":
         known = self._neighbours.get(handle)

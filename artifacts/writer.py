@@ -93,7 +93,7 @@ class Writer:
     def artifact(self) -> Artifact | None:
         """The artifact, once it exists: committed, or live as it is now."""
         if self._artifact is None and self._live is not None:
-            return Artifact(replace(self._live, size=self.size), self._contents)
+            return Artifact.of(replace(self._live, size=self.size), self._contents)
         return self._artifact
 
     @property
@@ -195,7 +195,7 @@ class Writer:
         finally:
             index = self._scan.index()
             self._close()
-        self._artifact = Artifact(record, self._contents)
+        self._artifact = Artifact.of(record, self._contents)
         if record.size > BLOCK:
             self._contents.keep_index(record, index)
         self._room.spend(record.size)
@@ -280,7 +280,7 @@ class Writer:
                 sha256=self._scan.sha256,
                 mtime_ns=os.fstat(self._opened()).st_mtime_ns,
                 source=source,
-                notable=notable,
+                stood_out=notable,
                 watched_bytes=watched,
                 facts=dict(facts or {}),
             )
