@@ -9,15 +9,4 @@ from .spool import Spool
 from .store import Store
 from .writer import Writer
 
-__all__ = [
-    "SCHEME",
-    "Artifact",
-    "Limits",
-    "Reference",
-    "Session",
-    "Source",
-    "Spool",
-    "Store",
-    "Writer",
-    "source_of",
-]
+__all__ = ["SCHEME", "Artifact", "Limits", "Reference", "Session", "Source", "Spool", "Store", "Writer", "source_of"]

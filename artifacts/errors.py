@@ -11,9 +11,7 @@ FULL = {errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC), errno.EFBIG}
 def unknown_session() -> BursarError:
     """Refuse a handle; one wording for malformed, unknown, expired and somebody else's."""
     return BursarError(
-        "unknown_session",
-        "there is no such session, or it has expired",
-        "Leave the session out to start a new one",
+        "unknown_session", "there is no such session, or it has expired", "Leave the session out to start a new one"
     )
 
 
@@ -36,9 +34,7 @@ def unknown_artifact() -> BursarError:
 def damaged(reference: str) -> BursarError:
     """Refuse a content that is not what was stored."""
     return BursarError(
-        "damaged",
-        f"the content of {reference} is no longer what was stored",
-        "Run the call that made it again",
+        "damaged", f"the content of {reference} is no longer what was stored", "Run the call that made it again"
     )
 
 

@@ -71,12 +71,7 @@ class LineIndex:
         return len(self.counts) >= size // BLOCK
 
     def extend(
-        self,
-        content: Content,
-        until: int | None,
-        progress: Progress | None = None,
-        *,
-        until_block: int | None = None,
+        self, content: Content, until: int | None, progress: Progress | None = None, *, until_block: int | None = None
     ) -> None:
         """Read on until `until` line breaks, or blocks, or all whole blocks have been seen."""
         blocks = content.size // BLOCK

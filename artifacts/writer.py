@@ -159,11 +159,7 @@ class Writer:
         return self._shared
 
     def commit(
-        self,
-        state: State | None = None,
-        *,
-        source: Source | None = None,
-        facts: Mapping[str, Fact] | None = None,
+        self, state: State | None = None, *, source: Source | None = None, facts: Mapping[str, Fact] | None = None
     ) -> Artifact:
         """Make the artifact exist, or a live one final; the second time return it again.
 
@@ -202,11 +198,7 @@ class Writer:
         return self._artifact
 
     async def finish(
-        self,
-        state: State | None = None,
-        *,
-        source: Source | None = None,
-        facts: Mapping[str, Fact] | None = None,
+        self, state: State | None = None, *, source: Source | None = None, facts: Mapping[str, Fact] | None = None
     ) -> Artifact:
         """Commit as `commit` does, in a thread if it may take long."""
         if self._artifact is not None or self.size < _IN_PLACE_BYTES:

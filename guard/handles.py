@@ -129,12 +129,7 @@ elif sys.platform == "win32":
         wintypes.DWORD,
         wintypes.HANDLE,
     )
-    _kernel32.GetFinalPathNameByHandleW.argtypes = (
-        wintypes.HANDLE,
-        wintypes.LPWSTR,
-        wintypes.DWORD,
-        wintypes.DWORD,
-    )
+    _kernel32.GetFinalPathNameByHandleW.argtypes = (wintypes.HANDLE, wintypes.LPWSTR, wintypes.DWORD, wintypes.DWORD)
     _GENERIC_READ = 0x80000000
     _SHARE_ALL = 7
     _OPEN_EXISTING = 3

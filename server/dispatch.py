@@ -334,12 +334,7 @@ class Dispatcher:
         return outcome if outcome.afresh else self._recognised(outcome, call, seen), seen
 
     async def _render(
-        self,
-        outcome: Outcome,
-        draft: reply.Draft,
-        ceiling: Ceiling,
-        account: CallRecord,
-        within_s: float,
+        self, outcome: Outcome, draft: reply.Draft, ceiling: Ceiling, account: CallRecord, within_s: float
     ) -> Answer:
         account.artifact = _kept_at(outcome)
         account.content_bytes = draft.content_bytes

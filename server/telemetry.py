@@ -66,9 +66,7 @@ class Telemetry:
         meter = self._meter = meters.get_meter("bursar", __version__)
         self._calls = meter.create_counter("bursar.calls", description="Calls of tools, by how they ended")
         self._took = meter.create_histogram(
-            "bursar.call.seconds",
-            description="Time calls took",
-            explicit_bucket_boundaries_advisory=_DURATIONS_S,
+            "bursar.call.seconds", description="Time calls took", explicit_bucket_boundaries_advisory=_DURATIONS_S
         )
         self._replied = meter.create_counter("bursar.reply.bytes", description="Bytes of replies to models")
         self._stored = meter.create_counter("bursar.artifact.bytes", description="Bytes of content stored by calls")

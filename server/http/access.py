@@ -162,10 +162,7 @@ def _oauth(settings: Settings) -> AuthSettings:
 
 
 def _check_urls(settings: Settings) -> None:
-    for option, address in (
-        ("--auth-issuer", settings.auth_issuer),
-        ("--auth-audience", settings.auth_audience),
-    ):
+    for option, address in (("--auth-issuer", settings.auth_issuer), ("--auth-audience", settings.auth_audience)):
         parts = urlsplit(address)
         try:
             if address:
