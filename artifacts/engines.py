@@ -9,13 +9,14 @@ import shutil
 import subprocess
 import sys
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, Any
 
 from ..errors import BursarError
 from .artifact import Opened
@@ -28,15 +29,7 @@ _TEXT_BYTES = 200
 _REPORT_EVERY_S = 0.5
 _MEMORY_BYTES = 1 << 30
 _LINE_MAX_BYTES = 64 * BLOCK
-_OPTIONS = (
-    "--no-config",
-    "--text",
-    "--encoding=none",
-    "--crlf",
-    "--no-filename",
-    "--color=never",
-    "--regex-size-limit=10M",
-)
+_OPTIONS = "--no-config --text --encoding=none --crlf --no-filename --color=never --regex-size-limit=10M".split()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +58,18 @@ class Hits:
     is_all: bool
 
 
-class Engine(Protocol):
+class Engine(ABC):
     """Searches one range of one content."""
 
+    def __init__(self, pattern: str, content: Opened, start: int, end: int, progress: Progress) -> None:
+        self._pattern = pattern
+        self._content = content
+        self._start = start
+        self._end = end
+        self._progress = progress
+        self._is_stopped = False
+
+    @abstractmethod
     def hits(self, lines: int, most: int) -> "Hits":
         """Return the matches of the first lines that have any.
 
@@ -78,27 +80,26 @@ class Engine(Protocol):
         Raises:
             BursarError: bad_pattern or search_failed.
         """
-        ...
 
+    @abstractmethod
     def count(self, *, lines: bool) -> int:
         """Count all matches, or all lines that have one.
 
         Raises:
             BursarError: search_failed.
         """
-        ...
 
+    @abstractmethod
     def texts(self) -> Generator[tuple[int, bytes]]:
-        """Find all matches; yield the line of each and its text, or that of its group if it has one.
+        """Find all matches; yield the line of each and its text, or that of its group if it has one; cut if long.
 
         Raises:
             BursarError: search_failed.
         """
-        ...
 
     def stop(self) -> None:
         """End a search that runs in another thread; what it returns is worth nothing then."""
-        ...
+        self._is_stopped = True
 
 
 def engine(pattern: str, content: Opened, start: int, end: int, progress: Progress) -> Engine:
@@ -120,21 +121,10 @@ def engine(pattern: str, content: Opened, start: int, end: int, progress: Progre
         raise bad_pattern(
             "it is empty" if not pattern else "it has a line break or NUL, and lines are searched one by one"
         )
-    if not _is_utf8(pattern):
+    if any("\ud800" <= character <= "\udfff" for character in pattern):
         raise bad_pattern("it has half a character (a lone surrogate)")
-    program = ripgrep()
-    if program is None:
-        return _Re2(pattern, content, start, end, progress)
-    return _Ripgrep(program, pattern, content, start, end, progress)
-
-
-def _is_utf8(text: str) -> bool:
-    """Tell whether a text can be encoded."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+    kind = _Re2 if ripgrep() is None else _Ripgrep
+    return kind(pattern, content, start, end, progress)
 
 
 @cache
@@ -152,22 +142,13 @@ def bad_pattern(reason: str) -> BursarError:
     )
 
 
-class _Ripgrep:
+class _Ripgrep(Engine):
     """Asks for line numbers and offsets only, never for text: a match can be in a line of 200 MB."""
 
-    def __init__(self, program: str, pattern: str, content: Opened, start: int, end: int, progress: Progress) -> None:
-        self._program = program
-        self._progress = progress
-        self._pattern = pattern
-        self._content = content
-        self._start = start
-        self._end = end
-        self._process: subprocess.Popen[bytes] | None = None
-        self._fed: int | None = None
-        self._is_stopped = False
+    _process: "subprocess.Popen[bytes] | None" = None
+    _fed: int | None = None
 
     def hits(self, lines: int, most: int) -> Hits:
-        """Return the matches of the first lines that have any."""
         # With a limit of one column each match is shown as its place and a remark.
         with self._output("--line-number", "--byte-offset", "--only-matching", "--max-columns=1") as output:
             hits = _first(_placed(self._read(output)), lines, most)
@@ -176,12 +157,11 @@ class _Ripgrep:
         return hits
 
     def count(self, *, lines: bool) -> int:
-        """Count all matches, or all lines that have one."""
         with self._output("--count" if lines else "--count-matches") as output:
             return int(b"".join(self._read(output)) or b"0")
 
     def texts(self) -> Generator[tuple[int, bytes]]:
-        """Find all matches; a text that is too long is replaced by a remark of ripgrep."""
+        # A text that is too long is replaced by a remark.
         shown = ("--only-matching", f"--max-columns={_TEXT_BYTES}", "--replace=$1\1$0")
         with self._output("--line-number", *shown) as output:
             for row in _rows(self._read(output)):
@@ -190,8 +170,7 @@ class _Ripgrep:
                 yield int(line), group or match
 
     def stop(self) -> None:
-        """Kill it."""
-        self._is_stopped = True
+        super().stop()
         self._kill()
 
     def _kill(self) -> None:
@@ -218,7 +197,7 @@ class _Ripgrep:
         self._fed = self._start if is_fed else None
         os.lseek(self._content.descriptor, self._start, os.SEEK_SET)
         process = subprocess.Popen(
-            [self._program, *_OPTIONS, *options, "-e", self._pattern, "-"],
+            [str(ripgrep()), *_OPTIONS, *options, "-e", self._pattern, "-"],
             stdin=subprocess.PIPE if is_fed else self._content.descriptor,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -295,9 +274,8 @@ def _judge(code: int, said: bytes) -> None:
     reasons = [line for line in text.splitlines() if line.startswith(("error: ", "rg: "))]
     reason = reasons[-1].removeprefix("error: ").removeprefix("rg: ") if reasons else f"ripgrep ended with {code}"
     if "memory" in text or "os error" in text:
-        raise BursarError(
-            "search_failed", f"the search broke off: {reason}", "Search a smaller range with lines or bytes"
-        )
+        fix = "Search a smaller range with lines or bytes"
+        raise BursarError("search_failed", f"the search broke off: {reason}", fix)
     raise bad_pattern(reason)
 
 
@@ -315,23 +293,17 @@ else:
         """Only Linux can limit another process."""
 
 
-class _Re2:
+class _Re2(Engine):
     """Searches whole lines, some megabytes at a time; of a longer line it sees stretches of 64 MiB."""
 
     def __init__(self, pattern: str, content: Opened, start: int, end: int, progress: Progress) -> None:
-        self._pattern = _compiled(pattern)
-        self._progress = progress
-        self._content = content
-        self._start = start
-        self._end = end
-        self._is_stopped = False
+        super().__init__(pattern, content, start, end, progress)
+        self._compiled = _compiled(pattern)
 
     def hits(self, lines: int, most: int) -> Hits:
-        """Return the matches of the first lines that have any."""
         return _first((hit for hit, _ in self._all()), lines, most)
 
     def count(self, *, lines: bool) -> int:
-        """Count all matches, or all lines that have one."""
         found = (hit.line if lines else hit.offset for hit, _ in self._all())
         total, last = 0, -1
         for place in found:
@@ -340,20 +312,15 @@ class _Re2:
         return total
 
     def texts(self) -> Generator[tuple[int, bytes]]:
-        """Find all matches; a text that is too long is cut."""
         for hit, match in self._all():
             group = match.group(1) if match.re.groups else b""
             yield hit.line, (group or match.group())[:_TEXT_BYTES]
-
-    def stop(self) -> None:
-        """Stop at the next stretch."""
-        self._is_stopped = True
 
     def _all(self) -> Iterator[tuple[Hit, Any]]:
         line = 1
         for position, text in self._stretches():
             counted = 0
-            for match in self._pattern.finditer(text):
+            for match in self._compiled.finditer(text):
                 at: int = match.start()
                 if at == len(text) and text.endswith(b"\n"):
                     continue  # behind the last line break is no line

@@ -12,9 +12,10 @@ from ..errors import BursarError
 from .artifact import Artifact, Opened
 from .index import Progress
 from .matches import Layout, Query, Stretch
+from .search import Searching
 
 if TYPE_CHECKING:
-    from .engines import Engine, Hit, Hits
+    from .engines import Hit, Hits
 
 WORDS_MAX = 8
 SHOWN = 10
@@ -64,7 +65,6 @@ async def ranked(artifacts: Sequence[Artifact], text: str, deadline_s: float, pr
     Raises:
         BursarError: bad_argument; there is no word.
     """
-    import anyio
     from anyio import to_thread
 
     # Letters, marks and numbers: none of them means anything in a pattern.
@@ -73,30 +73,26 @@ async def ranked(artifacts: Sequence[Artifact], text: str, deadline_s: float, pr
     if not words:
         raise BursarError("bad_argument", "there is no word to search for", "Give words; grep searches for signs")
     search = _Search(artifacts, words, progress)
-    try:
-        with anyio.move_on_after(deadline_s):
-            await to_thread.run_sync(search.run, abandon_on_cancel=True)
-    finally:
-        search.stop()
+    await search.within(deadline_s)
     return await to_thread.run_sync(search.ranking)
 
 
-class _Search:
-    """Searches one artifact after the other; `run` blocks, `stop` ends it from another thread."""
+class _Search(Searching[None]):
+    """Searches one artifact after the other."""
 
     def __init__(self, artifacts: Sequence[Artifact], words: Sequence[str], progress: Progress) -> None:
         self._artifacts = artifacts
         self._progress = progress
         self._words = words
         self._pattern = f"(?i){'|'.join(self._words)}"
-        self._engine: Engine | None = None
-        self._is_stopped = False
         self._searched = 0
         self._passages: list[_Passage] = []
         self._alike: Counter[frozenset[str]] = Counter()
 
+    def report(self, done: int, total: int) -> None:
+        """Tell nothing: `run` tells of whole artifacts."""
+
     def run(self) -> None:
-        """Search, as far as there is room and time."""
         left = BYTES_MAX
         for place, artifact in enumerate(self._artifacts):
             self._progress(place, len(self._artifacts))
@@ -114,12 +110,6 @@ class _Search:
                 self._alike[passage.words] += 1
                 if self._alike[passage.words] <= SHOWN:
                     self._passages.append(passage)
-
-    def stop(self) -> None:
-        """End it."""
-        self._is_stopped = True
-        if self._engine is not None:
-            self._engine.stop()
 
     def ranking(self) -> Ranking:
         """Rank what was found."""
@@ -151,12 +141,7 @@ class _Search:
             return [_Passage(artifact, hit, self._words_about(content, hit.offset)) for hit in first.values()]
 
     def _hits(self, content: Opened, pattern: str, most: int) -> "Hits":
-        from .engines import engine
-
-        self._engine = engine(pattern, content, 0, content.size, self._report)
-        if self._is_stopped:
-            self._engine.stop()
-        return self._engine.hits(most, most)
+        return self._engine_for(pattern, content, 0, content.size).hits(most, most)
 
     def _words_about(self, content: Opened, offset: int) -> frozenset[str]:
         """Return the words on the line of a match, as far as they are near it."""
@@ -176,7 +161,3 @@ class _Search:
         except BursarError:
             return ""
         return f"{passage.artifact.id}:{''.join(piece.text for piece in page.pieces)}"
-
-    def _report(self, done: int, total: int) -> None:
-        if self._is_stopped:
-            raise BursarError("search_timeout", "the search was stopped", "Search fewer artifacts")

@@ -1,9 +1,10 @@
 """Finds a pattern in an artifact of any size: how often, the first matches, and of a flood how it is spread."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from ..budget import tokens
 from ..budget.page import Page
@@ -81,22 +82,12 @@ async def grep(
     Raises:
         BursarError: bad_pattern, beyond_the_end, search_timeout, search_failed, damaged, source_changed.
     """
-    import anyio
-    from anyio import to_thread
-
     search = _Search(artifact, query, progress)
-    try:
-        with anyio.move_on_after(deadline_s):
-            return await to_thread.run_sync(search.run, abandon_on_cancel=True)
-    finally:
-        search.stop()
-    if search.so_far is not None:
-        return search.so_far
-    raise BursarError(
-        "search_timeout",
-        f"nothing was found within {deadline_s:.2g} s, and not all was searched",
-        _narrower(artifact, query),
-    )
+    found = await search.within(deadline_s) or search.so_far
+    if found is None:
+        what = f"nothing was found within {deadline_s:.2g} s, and not all was searched"
+        raise BursarError("search_timeout", what, _narrower(artifact, query))
+    return found
 
 
 def _narrower(artifact: Artifact, query: Query) -> str:
@@ -111,8 +102,53 @@ def _narrower(artifact: Artifact, query: Query) -> str:
     return f'Search a part at a time: {unit}="{first}-{middle}", then {unit}="{middle + 1}-{last}"'
 
 
-class _Search:
-    """One search; `run` blocks, `stop` ends it from another thread.
+T = TypeVar("T")
+
+
+class Searching(ABC, Generic[T]):
+    """Something that searches in a thread and a process, until it is done or stopped."""
+
+    _engine: "Engine | None" = None
+    _is_stopped = False
+
+    @abstractmethod
+    def run(self) -> T:
+        """Search. Blocks."""
+
+    @abstractmethod
+    def report(self, done: int, total: int) -> None:
+        """Tell how far it is."""
+
+    async def within(self, deadline_s: float) -> T | None:
+        """Return what `run` does; None if that takes longer. Its thread and its process end with this call."""
+        import anyio
+        from anyio import to_thread
+
+        try:
+            with anyio.move_on_after(deadline_s):
+                return await to_thread.run_sync(self.run, abandon_on_cancel=True)
+        finally:
+            self._is_stopped = True
+            if self._engine is not None:
+                self._engine.stop()
+        return None
+
+    def _engine_for(self, pattern: str, content: Opened, start: int, end: int) -> "Engine":
+        from .engines import engine
+
+        self._engine = engine(pattern, content, start, end, self._report)
+        if self._is_stopped:
+            self._engine.stop()
+        return self._engine
+
+    def _report(self, done: int, total: int) -> None:
+        if self._is_stopped:
+            raise BursarError("search_timeout", "the search was stopped", "Search a part of it")
+        self.report(done, total)
+
+
+class _Search(Searching[Found]):
+    """A search for a pattern.
 
     Attributes:
         so_far: what was found by now, as far as it can be shown.
@@ -123,9 +159,11 @@ class _Search:
         self._query = query
         self._progress = progress
         self._index = artifact.index()
-        self._engine: Engine | None = None
-        self._is_stopped = False
         self.so_far: Found | None = None
+
+    def report(self, done: int, total: int) -> None:
+        if self._progress is not None:
+            self._progress(done, total)
 
     def run(self) -> Found:
         """Search for the pattern; if nothing matches, for the like."""
@@ -147,12 +185,6 @@ class _Search:
                 raise bad
             return found
 
-    def stop(self) -> None:
-        """End it."""
-        self._is_stopped = True
-        if self._engine is not None:
-            self._engine.stop()
-
     def _like(self, content: Opened, stretch: Stretch, is_bad: bool) -> Found | None:
         """Search without regard to case, then literally, where that is cheap and differs."""
         if stretch.end - stretch.start > AGAIN_BYTES or self._artifact.state == "live":
@@ -169,11 +201,7 @@ class _Search:
         return None
 
     def _found(self, content: Opened, stretch: Stretch, query: Query) -> Found:
-        from .engines import engine
-
-        self._engine = search = engine(query.pattern, content, stretch.start, stretch.end, self._report)
-        if self._is_stopped:
-            search.stop()
+        search = self._engine_for(query.pattern, content, stretch.start, stretch.end)
         hits = search.hits(LINES_MAX, HITS_MAX)
         layout = Layout(content, query, stretch)
         page, shown = layout.page(hits, PAGE_BYTES)
@@ -228,12 +256,6 @@ class _Search:
         if span.first is not None and span.last is not None:
             behind = self._index.start_of(content, span.last + 1, self._report)
         return Stretch(start or 0, content.size if behind is None else behind, first)
-
-    def _report(self, done: int, total: int) -> None:
-        if self._is_stopped:
-            raise BursarError("search_timeout", "the search was stopped", "Search a part of it")
-        if self._progress is not None:
-            self._progress(done, total)
 
 
 def _bytes(span: Span, content: Opened, index: LineIndex, report: Progress) -> Stretch:
