@@ -23,7 +23,7 @@ def client_of(ctx: Context, dispatcher: Dispatcher) -> Client:
 
 
 def _principal(request: Any) -> str:  # noqa: ANN401 - Starlette is imported over HTTP only
-    from .http.principal import principal_of
+    from .http.access import principal_of
 
     return principal_of(request.scope) or ANYBODY
 

@@ -4,16 +4,17 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
+from typing import Any
+from urllib.parse import quote, urlsplit
 
 from mcp.server.auth.middleware.auth_context import AuthContextMiddleware
-from mcp.server.auth.middleware.bearer_auth import BearerAuthBackend, RequireAuthMiddleware
-from mcp.server.auth.provider import AccessToken, TokenVerifier
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser, BearerAuthBackend, RequireAuthMiddleware
+from mcp.server.auth.provider import AccessToken, TokenVerifier, principal_components
 from mcp.server.auth.routes import build_resource_metadata_url, create_protected_resource_routes
 from mcp.server.auth.settings import AuthSettings
 from starlette.middleware.authentication import AuthenticationMiddleware
 from starlette.routing import Route
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Scope
 
 from ...artifacts import Store
 from ...errors import BursarError
@@ -78,6 +79,23 @@ class Access:
             for route in described
             if route.path != ROOT_METADATA
         ]
+
+
+def principal_of(scope: Scope) -> str:
+    """Name the principal of a request's verified token; empty if it has none."""
+    user: Any = scope.get("user")
+    return principal_named(user.access_token) if isinstance(user, AuthenticatedUser) else ""
+
+
+def principal_named(token: AccessToken) -> str:
+    """Name a token's principal: issuer, client and subject, or the client alone where this server issued the token.
+
+    The three are escaped, so that no choice of one can pass for another's three.
+    """
+    client, issuer, subject = principal_components(token)
+    if issuer is None:
+        return client
+    return "|".join(quote(part, safe=":/@ ") for part in (issuer, client, subject or ""))
 
 
 def check(settings: Settings) -> None:

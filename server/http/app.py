@@ -17,26 +17,29 @@ from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route, request_response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ... import __version__
+from ...errors import BursarError
 from ..app import build
 from ..background import keep_up
+from ..callers import ANYBODY
 from ..config import Settings
+from ..constant_time import ConstantTimeRefusals
 from ..dispatch import Dispatcher
 from ..telemetry import Telemetry
-from . import delete_session
-from .access import access_for
+from .access import access_for, principal_of
 from .address import Address
-from .admission import Admission
-from .delete_session import DeleteSession
+from .admission import SESSION_PATH, Admission
 from .host_origin_guard import HostOriginGuard
-from .limits import HttpLimits, Limited, Limits, OpenSessions
+from .limits import Limited, Limits, OpenSessions
 
 PATH = "/mcp"
 """Where MCP clients connect."""
+
+SESSION_HEADER = "bursar-session"
 
 METRICS_PATH = "/metrics"
 """Where Prometheus reads, with a token like everybody else."""
@@ -74,7 +77,7 @@ def http_app(
         max_sessions=settings.max_connections,
         session_idle_timeout=DEFAULT_SESSION_IDLE_TIMEOUT,
     )
-    sessions = OpenSessions(HttpLimits.of(settings), DEFAULT_SESSION_IDLE_TIMEOUT)
+    sessions = OpenSessions(settings.max_connections, DEFAULT_SESSION_IDLE_TIMEOUT)
     limits = Limits(settings, sessions, telemetry.hit)
     watch_all(telemetry, dispatcher, admission, sessions)
 
@@ -95,7 +98,7 @@ def http_app(
 
     routes = [
         Route(PATH, endpoint=guarded(StreamableHTTPASGIApp(manager))),
-        Route(delete_session.PATH, endpoint=guarded(DeleteSession(dispatcher))),
+        Route(SESSION_PATH, endpoint=guarded(request_response(_deleting(dispatcher)))),
         Route("/healthz", endpoint=_healthy, methods=["GET"]),
         *access.routes(),
     ]
@@ -120,6 +123,28 @@ def watch_all(telemetry: Telemetry, dispatcher: Dispatcher, admission: Admission
         ("store.bytes", "Bytes of all artifacts of all sessions", admission.storage.total_bytes),
     ):
         telemetry.watch(f"bursar.{name}", words, look)
+
+
+def _deleting(dispatcher: Dispatcher) -> Callable[[Request], Awaitable[Response]]:
+    """Remove a session with all its artifacts for whom it belongs to, named in a header: addresses end up in logs.
+
+    The answer is 204, 404 for every handle that is not one of the caller's, or 400 if none was given.
+    """
+
+    async def respond(request: Request) -> Response:
+        if request.method != "DELETE":
+            return Response(status_code=405, headers={"allow": "DELETE"})
+        if SESSION_HEADER not in request.headers:
+            return PlainTextResponse(f"name the session in the header {SESSION_HEADER}\n", 400)
+        handle = request.headers[SESSION_HEADER].strip()
+        try:
+            async with ConstantTimeRefusals():
+                await dispatcher.remove_session(handle, principal_of(request.scope) or ANYBODY)
+        except BursarError as error:
+            return PlainTextResponse(f"{error}\n", 404 if error.code == "unknown_session" else 503)
+        return Response(status_code=204)
+
+    return respond
 
 
 def _metrics_of(telemetry: Telemetry) -> Callable[[Request], Awaitable[Response]]:

@@ -88,26 +88,17 @@ class HeaderTimeoutProtocol(H11Protocol):
             oldest.transport.close()
 
     def _watch(self) -> None:
-        self._deadline = self.loop.call_later(self.headers_s, self._give_up)
+        self._deadline = self.loop.call_later(self.headers_s, self.transport.close)
 
     def _relax(self) -> None:
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
 
-    def _give_up(self) -> None:
-        self._deadline = None
-        if not self.transport.is_closing():
-            self.transport.close()
-
 
 def timely(headers_s: float) -> type[HeaderTimeoutProtocol]:
     """Return the class of connections whose headers must be in within so many seconds."""
-    attributes: dict[str, Any] = {
-        "headers_s": headers_s,
-        "waiting": defaultdict[str, Any](OrderedDict),
-        "__doc__": HeaderTimeoutProtocol.__doc__,
-    }
+    attributes: dict[str, Any] = {"headers_s": headers_s, "waiting": defaultdict[str, Any](OrderedDict)}
     return type("HeaderTimeoutProtocol", (HeaderTimeoutProtocol,), attributes)
 
 

@@ -14,8 +14,8 @@ import anyio
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..config import Settings
+from .access import principal_of
 from .header_timeout import waiting_for_body
-from .principal import principal_of
 
 SERVER_ERROR = -32000
 """JSON-RPC's code for what a server defines itself."""
@@ -37,36 +37,6 @@ _LINGER_S = 1.0
 
 Tally = Callable[[str], None]
 """Is told the name of a limit each time it was hit."""
-
-
-@dataclass(frozen=True, slots=True)
-class HttpLimits:
-    """Settings of what requests may ask; sizes in bytes, 0 for no limit where that makes sense.
-
-    Attributes:
-        requests_per_minute: of one principal; a minute's worth may come at once. 0: any number.
-        body_bytes: of one request.
-        request_s: seconds in which the body of a request must be in.
-        sessions: transport sessions open at a time, of all principals.
-        sessions_each: of one principal.
-    """
-
-    requests_per_minute: int
-    body_bytes: int
-    request_s: float
-    sessions: int
-    sessions_each: int
-
-    @classmethod
-    def of(cls, settings: Settings) -> "HttpLimits":
-        """Read them from the server's settings."""
-        return cls(
-            requests_per_minute=settings.requests_per_minute,
-            body_bytes=settings.max_body_bytes,
-            request_s=settings.request_timeout_s,
-            sessions=settings.max_connections,
-            sessions_each=max(1, settings.max_connections // 2),
-        )
 
 
 class Refusal(Exception):  # noqa: N818 - an answer, not a failure
@@ -151,11 +121,11 @@ class OpenSessions:
     """Who has which transport sessions open, as told by the answers that pass: opened, ended, unknown or unused.
 
     Attributes:
-        limits: how many there may be.
+        most: that there may be; half of them of one principal.
         idle_s: seconds without a request after which the transport ends one.
     """
 
-    limits: HttpLimits
+    most: int
     idle_s: float
     _open: dict[str, _Session] = field(default_factory=dict[str, _Session])
     _opening: Counter[str] = field(default_factory=Counter[str])
@@ -173,19 +143,14 @@ class OpenSessions:
         """
         for name in self._ended():
             del self._open[name]
-        if len(self._open) + self._opening.total() >= self.limits.sessions:
+        if len(self._open) + self._opening.total() >= self.most:
             raise Refusal(503, "sessions", "Too many sessions are open on this server; try again in 30 s", 30)
         theirs = sum(session.owner == who for session in self._open.values()) + self._opening[who]
-        if theirs >= self.limits.sessions_each:
-            words = f"You have {self.limits.sessions_each} sessions open; end one with DELETE, or try again in 60 s"
+        if theirs >= (each := max(1, self.most // 2)):
+            words = f"You have {each} sessions open; end one with DELETE, or try again in 60 s"
             raise Refusal(503, "sessions_per_principal", words, 60)
-        self._opening[who] += 1
-        try:
+        with _counted(self._opening, who):
             yield
-        finally:
-            self._opening[who] -= 1
-            if not self._opening[who]:
-                del self._opening[who]
 
     @contextmanager
     def using(self, name: str) -> Generator[None]:
@@ -219,32 +184,6 @@ class OpenSessions:
         return [name for name, session in list(self._open.items()) if not session.requests and session.last_used < gone]
 
 
-class InFlight:
-    """Requests that are being answered or whose bodies are awaited: nobody may have more than half the connections."""
-
-    def __init__(self, connections: int) -> None:
-        self._each = max(1, connections // 2)
-        self._by = Counter[str]()
-
-    @contextmanager
-    def request(self, who: str) -> Generator[None]:
-        """Count a request while it is answered.
-
-        Raises:
-            Refusal: too many are.
-        """
-        if self._by[who] >= self._each:
-            words = f"{self._each} of your requests are being answered, half of all connections; try again in 2 s"
-            raise Refusal(503, "connections_per_principal", words, 2, closes=True)
-        self._by[who] += 1
-        try:
-            yield
-        finally:
-            self._by[who] -= 1
-            if not self._by[who]:
-                del self._by[who]
-
-
 class Limits:
     """What the principals of a server have left of their shares; stands behind whatever finds out who is asking."""
 
@@ -256,12 +195,12 @@ class Limits:
             sessions: who has which open.
             tally: counts the limits that were hit.
         """
-        self._limits = sessions.limits
+        self._settings = settings
         self._sessions = sessions
         self._tally = tally
-        self._rates = Rates(self._limits.requests_per_minute)
-        self._in_flight = InFlight(settings.max_connections)
-        self._bodies = Counter[str]()
+        self._rates = Rates(settings.requests_per_minute)
+        self._answering = Counter[str]()
+        self._body_bytes = Counter[str]()
 
     async def answer(self, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request pass on to an application, or answer it with what is wrong and when to try again."""
@@ -270,7 +209,7 @@ class Limits:
         try:
             await self._take_turn(who)
             # Whom nobody told apart can have no share: without a token an address may be everybody's.
-            with self._in_flight.request(who) if principal else nullcontext():
+            with self._share_of_connections(who) if principal else nullcontext():
                 await self._answer(app, scope, receive, send, who)
         except Refusal as refusal:
             self._tally(refusal.limit)
@@ -278,30 +217,93 @@ class Limits:
 
     async def _answer(self, app: ASGIApp, scope: Scope, receive: Receive, send: Send, who: str) -> None:
         if scope["method"] == "POST":
-            async with _Body(self._limits, self._bodies, who) as body:
-                with waiting_for_body(scope, who):
-                    receive = await body.read(scope, receive)
+            with waiting_for_body(scope, who):
+                receive = await self._read(scope, receive, who)
         session = _header(scope, b"mcp-session-id")
         opens = scope["method"] == "POST" and not session and opens_session(scope)
-        with self._sessions.opening(who) if opens else self._sessions.using(session):
-            await app(scope, receive, self._watching(scope, who, send))
 
-    async def _take_turn(self, who: str) -> None:
-        wait_s = self._rates.take(who)
-        if wait_s > _WAITS_S:
-            after_s = math.ceil(wait_s)
-            words = f"More than {self._limits.requests_per_minute} requests in a minute; try again in {after_s} s"
-            raise Refusal(429, "requests_per_minute", words, after_s)
-        if wait_s:
-            await anyio.sleep(wait_s)
-
-    def _watching(self, scope: Scope, who: str, send: Send) -> Send:
         async def watch(message: Message) -> None:
             if message["type"] == "http.response.start":
                 self._sessions.answered(scope, who, message)
             await send(message)
 
-        return watch
+        with self._sessions.opening(who) if opens else self._sessions.using(session):
+            await app(scope, receive, watch)
+
+    async def _take_turn(self, who: str) -> None:
+        wait_s = self._rates.take(who)
+        if wait_s > _WAITS_S:
+            after_s = math.ceil(wait_s)
+            words = f"More than {self._settings.requests_per_minute} requests in a minute; try again in {after_s} s"
+            raise Refusal(429, "requests_per_minute", words, after_s)
+        if wait_s:
+            await anyio.sleep(wait_s)
+
+    @contextmanager
+    def _share_of_connections(self, who: str) -> Generator[None]:
+        """Count a request while it is answered or its body awaited: nobody may have more than half the connections."""
+        each = max(1, self._settings.max_connections // 2)
+        if self._answering[who] >= each:
+            words = f"{each} of your requests are being answered, half of all connections; try again in 2 s"
+            raise Refusal(503, "connections_per_principal", words, 2, closes=True)
+        with _counted(self._answering, who):
+            yield
+
+    async def _read(self, scope: Scope, receive: Receive, who: str) -> Receive:
+        """Read a body whole, within its size, its time and its sender's share; return a `receive` that gives it again.
+
+        Raises:
+            Refusal: too large, too slow, or too many at a time.
+        """
+        most, declared = self._settings.max_body_bytes, _header(scope, b"content-length")
+        if declared.isdigit() and int(declared) > most:
+            raise await self._too_large(receive)
+        messages: deque[Message] = deque()
+        body, more = bytearray(), True
+        try:
+            with anyio.move_on_after(self._settings.request_timeout_s) as waiting:
+                while more and len(body) <= most:
+                    message = await receive()
+                    if message["type"] != "http.request":
+                        messages.append(message)
+                        break
+                    body += message.get("body", b"")
+                    self._keep(who, len(message.get("body", b"")))
+                    more = message.get("more_body", False)
+            if len(body) > most:
+                raise await self._too_large(receive if more else None)
+        finally:
+            _add(self._body_bytes, who, -len(body))
+        if waiting.cancelled_caught:
+            words = f"The body did not come within {self._settings.request_timeout_s:g} s; send it in one go"
+            raise Refusal(408, "slow_body", words, closes=True)
+        if not more:
+            messages.append({"type": "http.request", "body": bytes(body), "more_body": False})
+
+        async def replay() -> Message:
+            return messages.popleft() if messages else await receive()
+
+        return replay
+
+    def _keep(self, who: str, size: int) -> None:
+        """Take note of what is held of somebody's bodies."""
+        _add(self._body_bytes, who, size)
+        most = self._settings.max_body_bytes
+        for held, bodies, status, what in (
+            (self._body_bytes[who], _BODIES_EACH, 429, "You are sending too much"),
+            (self._body_bytes.total(), _BODIES_ALL, 503, "Too much is being sent"),
+        ):
+            if held > bodies * most:
+                raise Refusal(status, "bodies_in_flight", f"{what} at a time; try again in 2 s", 2, closes=True)
+
+    async def _too_large(self, rest: Receive | None) -> Refusal:
+        if rest is not None:
+            with anyio.move_on_after(_LINGER_S):
+                while (message := await rest())["type"] == "http.request" and message.get("more_body", False):
+                    pass
+        most = self._settings.max_body_bytes
+        words = f"The body is larger than {most:,} bytes; pass big content by path or by artifact"
+        return Refusal(413, "body_bytes", words, closes=True)
 
 
 @dataclass(frozen=True)
@@ -314,76 +316,6 @@ class Limited:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request pass, or answer it."""
         await self.limits.answer(self.app, scope, receive, send)
-
-
-class _Body:
-    """Reads one body whole, within its size, its time and its principal's share of memory."""
-
-    def __init__(self, limits: HttpLimits, held: Counter[str], who: str) -> None:
-        self._limits = limits
-        self._held = held
-        self._who = who
-        self._size = 0
-
-    async def __aenter__(self) -> "_Body":
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        self._held[self._who] -= self._size
-        if not self._held[self._who]:
-            del self._held[self._who]
-
-    async def read(self, scope: Scope, receive: Receive) -> Receive:
-        """Return a `receive` that gives the body again.
-
-        Raises:
-            Refusal: too large, too slow, or too many at a time.
-        """
-        declared = _header(scope, b"content-length")
-        if declared.isdigit() and int(declared) > self._limits.body_bytes:
-            raise await self._too_large(receive)
-        messages: deque[Message] = deque()
-        pieces: list[bytes] = []
-        more = True
-        with anyio.move_on_after(self._limits.request_s) as waiting:
-            while more and self._size <= self._limits.body_bytes:
-                message = await receive()
-                if message["type"] != "http.request":
-                    messages.append(message)
-                    break
-                pieces.append(message.get("body", b""))
-                self._keep(len(pieces[-1]))
-                more = message.get("more_body", False)
-        if self._size > self._limits.body_bytes:
-            raise await self._too_large(receive if more else None)
-        if waiting.cancelled_caught:
-            words = f"The body did not come within {self._limits.request_s:g} s; send it in one go"
-            raise Refusal(408, "slow_body", words, closes=True)
-        if not more:
-            messages.append({"type": "http.request", "body": b"".join(pieces), "more_body": False})
-
-        async def replay() -> Message:
-            return messages.popleft() if messages else await receive()
-
-        return replay
-
-    def _keep(self, size: int) -> None:
-        self._size += size
-        self._held[self._who] += size
-        if self._held[self._who] > _BODIES_EACH * self._limits.body_bytes:
-            raise Refusal(
-                429, "bodies_in_flight", "You are sending too much at a time; try again in 2 s", 2, closes=True
-            )
-        if self._held.total() > _BODIES_ALL * self._limits.body_bytes:
-            raise Refusal(503, "bodies_in_flight", "Too much is being sent at a time; try again in 2 s", 2, closes=True)
-
-    async def _too_large(self, rest: Receive | None) -> Refusal:
-        if rest is not None:
-            with anyio.move_on_after(_LINGER_S):
-                while (message := await rest())["type"] == "http.request" and message.get("more_body", False):
-                    pass
-        words = f"The body is larger than {self._limits.body_bytes:,} bytes; pass big content by path or by artifact"
-        return Refusal(413, "body_bytes", words, closes=True)
 
 
 def opens_session(scope: Scope) -> bool:
@@ -410,3 +342,20 @@ def network_of(scope: Scope) -> str:
 
 def _header(scope: Scope, name: bytes) -> str:
     return next((value.decode("latin-1") for key, value in scope["headers"] if key == name), "")
+
+
+@contextmanager
+def _counted(counts: Counter[str], who: str) -> Generator[None]:
+    """Count somebody for the length of the block."""
+    _add(counts, who, 1)
+    try:
+        yield
+    finally:
+        _add(counts, who, -1)
+
+
+def _add(counts: Counter[str], who: str, change: int) -> None:
+    """Change a count; whoever has none is forgotten."""
+    counts[who] += change
+    if not counts[who]:
+        del counts[who]

@@ -23,7 +23,7 @@ from ..session_resolver import HttpSessions
 from ..telemetry import Telemetry
 from .access import check, tell
 from .address import Address
-from .admission import Admission, Shares
+from .admission import Admission
 from .app import PATH, http_app
 from .header_timeout import timely
 from .host_origin_guard import MAX_HEADER_BYTES
@@ -58,7 +58,7 @@ async def _serve(settings: Settings, listening: list[socket.socket], telemetry: 
     # Threads are shared by all: as many as never to be what calls wait for, whose turns are given away fairly.
     threads = anyio.to_thread.current_default_thread_limiter()
     threads.total_tokens = max(threads.total_tokens, _THREADS_EACH * settings.max_calls)
-    admission = Admission(Shares.of(settings), telemetry.hit, settings.principal_quota_bytes)
+    admission = Admission.of(settings, telemetry.hit)
     async with open_dispatcher(settings, HttpSessions, turn=admission.admit, observers=[telemetry.call]) as dispatcher:
         await tell_isolation(dispatcher.commands)
         app = http_app(dispatcher, settings, admission, telemetry)

@@ -22,7 +22,7 @@ from bursar.server.bootstrap import open_dispatcher
 from bursar.server.config import Settings
 from bursar.server.dispatch import Dispatcher
 from bursar.server.http.address import Address
-from bursar.server.http.admission import Admission, Shares
+from bursar.server.http.admission import Admission
 from bursar.server.http.app import PATH, http_app
 from bursar.server.session_resolver import HttpSessions
 from bursar.server.telemetry import Telemetry
@@ -141,7 +141,7 @@ async def serve(root: Path, data_dir: Path) -> None:
     listening = address.listen()
     settings = Settings(root=(root,), data_dir=data_dir, http=str(address.bound(listening[0])), no_auth=True)
     async with open_dispatcher(settings, HttpSessions, offered=TOOLS) as dispatcher:
-        app = http_app(dispatcher, settings, Admission(Shares.of(settings)), Telemetry(settings), offer)
+        app = http_app(dispatcher, settings, Admission.of(settings, lambda _limit: None), Telemetry(settings), offer)
         sys.stderr.write(f"serving the fixtures on http://{settings.http}{PATH}\n")
         await uvicorn.Server(uvicorn.Config(app, log_config=None)).serve(listening)
 

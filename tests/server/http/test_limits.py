@@ -5,7 +5,8 @@ import anyio
 import pytest
 from bursar.artifacts import Limits, Store
 from bursar.errors import BursarError
-from bursar.server.http.admission import Admission, Shares
+from bursar.guard.fair import FairQueue
+from bursar.server.http.admission import Admission
 from bursar.server.http.limits import Rates, network_of
 from hypothesis import given
 from hypothesis import strategies as some
@@ -372,7 +373,7 @@ async def crowd(turns, principal, session, log, *, seconds, patience_s=100.0):
 class TestTurns:
     def test_no_more_run_than_may_and_all_get_their_turn(self):
         async def scenario():
-            turns, log = Admission(Shares(3, 3, 3)), []
+            turns, log = Admission(FairQueue(3, 3, 3)), []
             async with anyio.create_task_group() as tasks:
                 for number in range(15):
                     tasks.start_soon(partial_crowd(turns, "ann", str(number), log, seconds=0.001))
@@ -385,7 +386,7 @@ class TestTurns:
 
     def test_a_free_place_goes_to_whoever_has_the_fewest(self):
         async def scenario():
-            turns, log = Admission(Shares(2, 2, 2)), []
+            turns, log = Admission(FairQueue(2, 2, 2)), []
             gate = anyio.Event()
 
             async def hold(principal, session):
@@ -412,7 +413,7 @@ class TestTurns:
     def test_who_waits_too_long_is_told_busy_and_leaves_no_trace(self):
         async def scenario():
             hits = []
-            turns, log = Admission(Shares(5, 5, 1), hits.append), []
+            turns, log = Admission(FairQueue(5, 5, 1), hits.append), []
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(partial_crowd(turns, "ann", "s", log, seconds=0.3))
                 await anyio.sleep(0.01)
@@ -426,7 +427,7 @@ class TestTurns:
 
     def test_a_call_that_is_cancelled_while_it_waits_leaves_no_trace(self):
         async def scenario():
-            turns, log = Admission(Shares(1, 1, 1)), []
+            turns, log = Admission(FairQueue(1, 1, 1)), []
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(partial_crowd(turns, "ann", "s", log, seconds=0.05))
                 await anyio.sleep(0.01)

@@ -9,8 +9,9 @@ from typing import ClassVar
 
 import pytest
 from bursar.errors import BursarError
+from bursar.guard.fair import FairQueue
 from bursar.server.config import Settings
-from bursar.server.http.admission import Admission, Shares
+from bursar.server.http.admission import Admission
 from bursar.server.http.app import watch_all
 from bursar.server.telemetry import Telemetry
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
@@ -148,5 +149,5 @@ def test_processes_that_take_contents_apart_for_replies_are_counted_too():
         commands=SimpleNamespace(running=0),
     )
     telemetry = Telemetry(Settings(telemetry=("prometheus",)))
-    watch_all(telemetry, dispatcher, Admission(Shares(1, 1, 1)), [])
+    watch_all(telemetry, dispatcher, Admission(FairQueue(1, 1, 1)), [])
     assert telemetry.registry.get_sample_value("bursar_parser_processes") == 5
