@@ -91,9 +91,9 @@ def codes(path):
         if (
             isinstance(call, ast.Call)
             and isinstance(call.func, ast.Name)
-            and call.func.id in ("BursarError", "Failure", "_too_large")
+            and call.func.id in ("BursarError", "Failure", "FetchError", "_too_large")
         ):
-            named = call.args[1 if call.func.id == "Failure" else 0]
+            named = call.args[1 if call.func.id in ("Failure", "FetchError") else 0]
             if isinstance(named, ast.Constant):
                 yield named.value
 

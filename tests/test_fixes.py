@@ -35,7 +35,7 @@ def beginnings(node: ast.expr) -> Iterator[str]:
 def fixes(tree: ast.AST) -> Iterator[str]:
     for node in ast.walk(tree):
         match node:
-            case ast.Call(func=ast.Name(id="BursarError" | "Failure"), args=[_, _, *_, last]):
+            case ast.Call(func=ast.Name(id="BursarError" | "Failure" | "FetchError"), args=[_, _, *_, last]):
                 yield from beginnings(last)
             case ast.Assign(targets=[ast.Name(id="fix" | "_FIXES")], value=value):
                 yield from beginnings(value)
