@@ -473,6 +473,13 @@ def boot_with(monkeypatch: pytest.MonkeyPatch, boot: str) -> None:
     monkeypatch.setattr("bursar.guard.helpers.python", python)
 
 
+async def open_when_idle(pid: int) -> int:
+    """Return how many descriptors a process has open once it waits for something to do."""
+    while Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "S":
+        await anyio.sleep(0.01)
+    return len(os.listdir(f"/proc/{pid}/fd"))
+
+
 async def test_where_no_process_can_be_forked_only_that_command_fails(
     tmp_path: Path, marked: Marked, monkeypatch: pytest.MonkeyPatch
 ):
@@ -490,14 +497,14 @@ from forkserver.keepers import main; main()"""
     shell = Shell(commands, tmp_path)
     running = await shell.start(marked.sleep)
     helper = fork_server()
-    descriptors = len(os.listdir(f"/proc/{helper}/fd"))
+    descriptors = await open_when_idle(helper)
     (tmp_path / "full").touch()
     for _ in range(3):
         with pytest.raises(BursarError, match="command_not_started"):
             await shell.run("true")
     (tmp_path / "full").unlink()
     assert (await shell.run("exit 7")).code == 7
-    assert (fork_server(), len(os.listdir(f"/proc/{helper}/fd"))) == (helper, descriptors)
+    assert (fork_server(), await open_when_idle(helper)) == (helper, descriptors)
     assert running.exit is None
     assert (await running.kill(0)).ended == "stopped"
     assert marked.alive() == []
