@@ -514,11 +514,11 @@ from forkserver.keepers import main; main()"""
 async def test_descriptors_that_came_with_no_order_are_closed(shell: Shell):
     await shell.run("true")
     helper = fork_server()
-    before = len(os.listdir(f"/proc/{helper}/fd"))
+    before = await open_when_idle(helper)
     for message, files in (({"fork": 0}, 3), ({"signal": 9, "number": 0}, 2), ({"other": 0}, 4)):
         shell.commands._starter._helpers._of[None]._send(message, [0] * files)
     await shell.run("true")
-    assert len(os.listdir(f"/proc/{helper}/fd")) == before
+    assert await open_when_idle(helper) == before
 
 
 async def test_what_a_keeper_could_not_end_is_the_fork_servers_to_end(
