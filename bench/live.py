@@ -156,8 +156,9 @@ TASKS = [
         ],
     ),
     Task(
-        f"{{base}}/{HYDRO}: how many pages has it, and how does it define the entity Watercourse? On which page?",
-        lambda t: [pages(t, HYDRO), "SingleLineWatercourse", 14],
+        f"{{base}}/{HYDRO}: how many pages has it, which values has its code list of water definitions, and on which page "
+        "does that stand first?",
+        lambda t: [pages(t, HYDRO), "Tidal River", "Liquid Waste", 10],
     ),
     Task("project/: which packages are installed there in more than one version, and which versions?", installed_twice),
     Task(
@@ -231,7 +232,7 @@ def tools_of(arm: str, work: Path) -> Iterator[tuple[str, str, int, Callable[[st
             schema = json.dumps(SHELL)
             yield base, schema, tokens.count(schema), lambda _, arguments: shell.run(arguments["command"])[2]
         else:
-            INITIALIZE["clientInfo"] = {"name": "claude-code", "version": "2"}
+            INITIALIZE["clientInfo"] = {"name": "opencode", "version": "1"}  # what calls it may be cut at 30,000 bytes
             server = Server(work, temporary, base)
             schema = json.dumps(server.client.tools(), ensure_ascii=False) + "\n\n" + server.instructions
             yield base, schema, server.schema, lambda tool, arguments: server.client.call(tool, **arguments)[0]
