@@ -232,7 +232,8 @@ def tools_of(arm: str, work: Path) -> Iterator[tuple[str, str, int, Callable[[st
             schema = json.dumps(SHELL)
             yield base, schema, tokens.count(schema), lambda _, arguments: shell.run(arguments["command"])[2]
         else:
-            INITIALIZE["clientInfo"] = {"name": "opencode", "version": "1"}  # what calls it may be cut at 30,000 bytes
+            # Agents may be shown no more than 30,000 characters by what runs the call for them.
+            INITIALIZE["clientInfo"] = {"name": "opencode", "version": "1"}
             server = Server(work, temporary, base)
             schema = json.dumps(server.client.tools(), ensure_ascii=False) + "\n\n" + server.instructions
             yield base, schema, server.schema, lambda tool, arguments: server.client.call(tool, **arguments)[0]
