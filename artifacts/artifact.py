@@ -11,7 +11,7 @@ from ..budget.content import Content
 from . import errors
 from .contents import Contents
 from .folder import read_at
-from .index import LineIndex, Progress
+from .index import LineIndex
 from .records import Record, Source
 from .reference import Reference
 
@@ -122,16 +122,6 @@ class Artifact(Record):
     def keep_index(self, index: LineIndex) -> None:
         """Keep an index for the next readers, if it was completed."""
         self._contents.keep_index(self, index)
-
-    def count_lines(self, progress: Progress | None = None) -> int:
-        """Count the lines if nobody did; reads all of a content that was never indexed, so call it in a thread."""
-        if self.lines is not None:
-            return self.lines
-        index = self.index()
-        with self.opened() as content:
-            total = index.lines(content, progress)
-        self.keep_index(index)
-        return total
 
     def _open_source(self) -> int:
         source = self.source

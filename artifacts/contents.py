@@ -94,12 +94,8 @@ class Contents:
         Raises:
             BursarError: disk_full or store_failed.
         """
-        try:
+        with errors.storing("that it is to stop"), suppress(FileExistsError):
             os.close(self.folder.open(f"{artifact}{_STOP}", CREATE))
-        except FileExistsError:
-            return
-        except OSError as error:
-            raise errors.from_os(error, "that it is to stop") from error
 
     def is_asked_to_stop(self, artifact: str) -> bool:
         """Tell whether another process has asked for that since; tells it once."""

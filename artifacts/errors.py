@@ -1,6 +1,8 @@
 """The store's errors, each worded once."""
 
 import errno
+from collections.abc import Generator
+from contextlib import contextmanager
 
 from ..errors import BursarError
 
@@ -84,3 +86,16 @@ def from_os(error: OSError, doing: str, *, in_session: bool = True) -> BursarErr
         return unknown_session()
     fix = "Check that the data directory exists and can be written"
     return BursarError("store_failed", f"could not store {doing} ({reason})", fix)
+
+
+@contextmanager
+def storing(doing: str, *, in_session: bool = True) -> Generator[None]:
+    """Tell a failure of the disk in the block, as `from_os` does.
+
+    Raises:
+        BursarError: unknown_session, disk_full or store_failed.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise from_os(error, doing, in_session=in_session) from error

@@ -7,8 +7,11 @@ import sys
 from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import TypeVar
 
 from ..errors import BursarError
+
+T = TypeVar("T")
 
 _FLAGS: int = (
     getattr(os, "O_CLOEXEC", 0)
@@ -83,12 +86,7 @@ class Folder:
         """
         if create and not _make(Path(self._name(name)), self._descriptor):
             raise FileExistsError(name)
-        try:
-            folder = self._opened(self.path / name, self._name(name), self._descriptor)
-        except PermissionError:
-            if not open_up(self._name(name), self._descriptor):
-                raise
-            folder = self._opened(self.path / name, self._name(name), self._descriptor)
+        folder = self._opening(name, lambda: self._opened(self.path / name, self._name(name), self._descriptor))
         folder.restore_mode()
         return folder
 
@@ -117,15 +115,20 @@ class Folder:
 
     def open(self, name: str, flags: int = READ) -> int:
         """Open a file; a new one is ours alone, and one that was closed to ourselves is opened up again."""
-        try:
-            descriptor = os.open(self._name(name), flags | _FLAGS, 0o600, dir_fd=self._descriptor)
-        except PermissionError:
-            if not open_up(self._name(name), self._descriptor):
-                raise
-            descriptor = os.open(self._name(name), flags | _FLAGS, 0o600, dir_fd=self._descriptor)
+        place, at = self._name(name), self._descriptor
+        descriptor = self._opening(name, lambda: os.open(place, flags | _FLAGS, 0o600, dir_fd=at))
         if flags & os.O_CREAT:
             _make_private(descriptor)
         return descriptor
+
+    def _opening(self, name: str, opens: Callable[[], T]) -> T:
+        """Open what has this name; what was closed to ourselves is opened up first."""
+        try:
+            return opens()
+        except PermissionError:
+            if not open_up(self._name(name), self._descriptor):
+                raise
+            return opens()
 
     def nameless(self) -> int | None:
         """Open a file that vanishes with its descriptor unless it is given a name; None where that is impossible."""

@@ -49,11 +49,9 @@ class Room:
             BursarError: store_failed.
         """
         if self._used is None or anew:
-            try:
+            with errors.storing("more in this session"):
                 self._used = self._folder.size(but=set(self.growing.values()))
                 self._counted = time.monotonic()
-            except OSError as error:
-                raise errors.from_os(error, "more in this session") from error
         return self.limit_bytes - self._used - sum(part.size for part in tuple(self.growing))
 
     def spend(self, size: int) -> None:

@@ -151,17 +151,14 @@ class Session:
         earlier = self.catalog.with_source(source)
         if earlier is not None and not earlier.content:
             return self._view(earlier, opener)
-        try:
-            record = self.catalog.add(
-                "",
-                None,
-                lambda artifact, _: Record(
-                    artifact, tool, did, time.time(), "whole", source.size, source=source, facts=dict(facts or {})
-                ),
+
+        def record(artifact: str, _: str) -> Record:
+            return Record(
+                artifact, tool, did, time.time(), "whole", source.size, source=source, facts=dict(facts or {})
             )
-        except OSError as error:
-            raise errors.from_os(error, f"the reference to {path}") from error
-        return self._view(record, opener)
+
+        with errors.storing(f"the reference to {path}"):
+            return self._view(self.catalog.add("", None, record), opener)
 
     def artifacts(self, opener: Opener | None = None) -> list[Artifact]:
         """Return all artifacts, oldest first.

@@ -33,10 +33,8 @@ class Spool:
         self._folder = folder
         self._what = what
         self._descriptor: int | None = None
-        try:
+        with errors.storing(what):
             descriptor, self._name = folder.temporary()
-        except OSError as error:
-            raise errors.from_os(error, what) from error
         os.close(descriptor)
         self.path: Path = folder.path / self._name
 
@@ -47,10 +45,8 @@ class Spool:
         Raises:
             BursarError: store_failed.
         """
-        try:
+        with errors.storing(self._what):
             return os.fstat(self._opened()).st_size
-        except OSError as error:
-            raise errors.from_os(error, self._what) from error
 
     def write(self, data: bytes) -> None:
         """Append.
@@ -58,11 +54,8 @@ class Spool:
         Raises:
             BursarError: disk_full or store_failed.
         """
-        descriptor = self._opened()
-        try:
-            write(descriptor, data)
-        except OSError as error:
-            raise errors.from_os(error, self._what) from error
+        with errors.storing(self._what):
+            write(self._opened(), data)
 
     def read(self, offset: int, length: int) -> bytes:
         """Return up to `length` bytes from `offset`; fewer only at the end.
@@ -70,11 +63,8 @@ class Spool:
         Raises:
             BursarError: store_failed.
         """
-        descriptor = self._opened()
-        try:
-            return read_at(descriptor, offset, length)
-        except OSError as error:
-            raise errors.from_os(error, self._what) from error
+        with errors.storing(self._what):
+            return read_at(self._opened(), offset, length)
 
     def pour(self, sink: Sink) -> None:
         """Write all of it into a writer or a file of the workspace; takes as long as copying a file does.
@@ -97,10 +87,7 @@ class Spool:
 
     def _opened(self) -> int:
         if self._descriptor is None:
-            try:
-                self._descriptor = self._folder.open(self._name, os.O_RDWR | APPEND)
-            except OSError as error:
-                raise errors.from_os(error, self._what) from error
+            self._descriptor = self._folder.open(self._name, os.O_RDWR | APPEND)
         return self._descriptor
 
     def __enter__(self) -> Self:

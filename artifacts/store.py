@@ -50,7 +50,7 @@ class Store:
         Raises:
             BursarError: data_directory_refused, disk_full or store_failed.
         """
-        try:
+        with errors.storing("a new session", in_session=False):
             while True:
                 handle = HANDLE_PREFIX + "".join(secrets.choice(_ALPHABET) for _ in range(HANDLE_CHARACTERS))
                 try:
@@ -60,8 +60,6 @@ class Store:
                 session = Session(handle, owner, folder, in_use, self.limits, self.attach)
                 session.survey()
                 return session
-        except OSError as error:
-            raise errors.from_os(error, "a new session", in_session=False) from error
 
     def attach(self, handle: str, owner: str) -> Session:
         """Open the session that a handle is the key to.
@@ -103,12 +101,8 @@ class Store:
         from .retention import remove
 
         self.attach(handle, owner).close()
-        try:
+        with errors.storing("less"):
             remove(self._folder(), _directory(handle))
-        except FileNotFoundError:
-            raise errors.unknown_session() from None
-        except OSError as error:
-            raise errors.from_os(error, "less", in_session=False) from error
 
     def sweep(self, *, every_s: float | None = None) -> "Swept":
         """Remove what is too old or too much, never a session in use; call it in a thread, at the start and at times.
@@ -121,12 +115,10 @@ class Store:
         """
         from .retention import sweep, sweep_if_due  # not needed to answer a call
 
-        try:
+        with errors.storing("less", in_session=False):
             if every_s is None:
                 return sweep(self._folder(), self.limits, time.time())
             return sweep_if_due(self._folder(), self.limits, time.time(), every_s)
-        except OSError as error:
-            raise errors.from_os(error, "less", in_session=False) from error
 
     def sizes(self) -> Counter[str]:
         """Add up the bytes of all sessions by their owners. Blocks.
@@ -136,10 +128,8 @@ class Store:
         """
         from .retention import sizes
 
-        try:
+        with errors.storing("anything", in_session=False):
             return sizes(self._folder())
-        except OSError as error:
-            raise errors.from_os(error, "anything", in_session=False) from error
 
     def check(self) -> None:
         """Try to store something as a writer does; nothing is left of it, and nothing else is touched. Blocks.
@@ -148,7 +138,7 @@ class Store:
             BursarError: data_directory_refused, disk_full or store_failed.
         """
         root = self._folder()
-        try:
+        with errors.storing("anything", in_session=False):
             name, descriptor = TEMPORARY + os.urandom(9).hex(), root.nameless()
             is_named = descriptor is None
             if descriptor is None:
@@ -160,8 +150,6 @@ class Store:
             finally:
                 os.close(descriptor)
                 root.remove(name)
-        except OSError as error:
-            raise errors.from_os(error, "anything", in_session=False) from error
 
     @property
     def is_local(self) -> bool:
@@ -180,12 +168,10 @@ class Store:
         Raises:
             BursarError: data_directory_refused, disk_full or store_failed.
         """
-        try:
+        with errors.storing(f"anything in {name}", in_session=False):
             with suppress(FileExistsError):
                 self._folder().child(name, create=True).close()
             folder = self._folder().child(name)
-        except OSError as error:
-            raise errors.from_os(error, f"anything in {name}", in_session=False) from error
         folder.close()
         return folder.path
 

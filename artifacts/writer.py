@@ -63,12 +63,10 @@ class Writer:
         self._failed = False
         self._artifact: Artifact | None = None
         self._temporary = ""
-        try:
+        with errors.storing(self._what):
             nameless = self._folder.nameless()
             if nameless is None:
                 nameless, self._temporary = self._folder.temporary()
-        except OSError as error:
-            raise errors.from_os(error, self._what) from error
         self._descriptor: int | None = nameless
         room.growing[self._growing] = self._temporary
 
@@ -145,13 +143,11 @@ class Writer:
         from .follow import Follower
 
         locks.claim(descriptor)
-        try:
+        with errors.storing(self._what):
             self._live = self._catalog.add(
                 self._label, self._name, lambda artifact, content: self._record(artifact, content, "live")
             )
             self._shared = self._folder.open(self._live.content, os.O_WRONLY | APPEND)
-        except OSError as error:
-            raise errors.from_os(error, self._what) from error
         self._room.growing.pop(self._growing, None)
         self._follower = self._growing = Follower(self._opened(), self._look_at_room)
         self._room.growing[self._growing] = self._live.content
@@ -180,14 +176,13 @@ class Writer:
             raise errors.unknown_session()
         state = state or ("partial" if self._failed else "whole")
         try:
-            try:
-                record = self._enter(state, source, facts)
-            except OSError as error:
-                if error.errno not in errors.FULL or not self._give_back():
-                    raise
-                record = self._enter("partial", source, facts)
-        except OSError as error:
-            raise errors.from_os(error, self._what) from error
+            with errors.storing(self._what):
+                try:
+                    record = self._enter(state, source, facts)
+                except OSError as error:
+                    if error.errno not in errors.FULL or not self._give_back():
+                        raise
+                    record = self._enter("partial", source, facts)
         finally:
             index = self._scan.index()
             self._close()

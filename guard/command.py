@@ -88,9 +88,6 @@ class Exit:
         killed: processes besides the command itself that were still running and had to be ended.
         left: processes that could not be ended (another user's, or stuck in the kernel); 0 but in rare cases.
         took_s: seconds from its start to its own end, what it left behind not included.
-        cpu_s: user and system time of everything it started and that was waited for.
-        max_rss_bytes: largest resident size of any one of its processes; never less than
-            the helper's it was forked from.
     """
 
     ended: End
@@ -99,8 +96,6 @@ class Exit:
     killed: int
     left: int
     took_s: float
-    cpu_s: float
-    max_rss_bytes: int
 
 
 class Command(ABC):

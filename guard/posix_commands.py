@@ -195,7 +195,7 @@ class _KeptCommand(Command):
             self.failure = kind(
                 "command_not_started", "the helper process that was to start the command has gone", "Call again"
             )
-        return self._finish(Exit(self._ending, None, "SIGKILL", 0, 0, took_s, 0.0, 0))
+        return self._finish(Exit(self._ending, None, "SIGKILL", 0, 0, took_s))
 
     def _finish(self, outcome: Exit) -> Exit:
         if self.exit is not None:

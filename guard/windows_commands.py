@@ -91,17 +91,15 @@ class _Job:
         self._must(self._kernel.AssignProcessToJobObject(self._handle, wintypes.HANDLE(process)))
         ctypes.WinDLL("ntdll").NtResumeProcess(wintypes.HANDLE(process))
 
-    def used(self) -> tuple[int, float, int]:
-        """Return how many processes run in it, the seconds of processor time and the largest memory of one."""
-        account, limits = _Accounting(), _ExtendedLimits()
-        for kind, result in ((_ACCOUNTING, account), (_EXTENDED_LIMITS, limits)):
-            self._must(
-                self._kernel.QueryInformationJobObject(
-                    self._handle, kind, ctypes.byref(result), ctypes.sizeof(result), None
-                )
+    def running(self) -> int:
+        """Return how many processes run in it."""
+        account = _Accounting()
+        self._must(
+            self._kernel.QueryInformationJobObject(
+                self._handle, _ACCOUNTING, ctypes.byref(account), ctypes.sizeof(account), None
             )
-        cpu_s = (account.TotalUserTime + account.TotalKernelTime) / 1e7
-        return account.ActiveProcesses, cpu_s, limits.PeakProcessMemoryUsed
+        )
+        return account.ActiveProcesses
 
     def end(self) -> None:
         """End every process in it."""
@@ -202,15 +200,15 @@ class _JobCommand(Command):
         took_s = time.monotonic() - self._begun
         if reason == "exited":
             until = time.monotonic() + _LINGER_S
-            while self._job.used()[0] and time.monotonic() < until:
+            while self._job.running() and time.monotonic() < until:
                 time.sleep(0.01)
-        killed = max(0, self._job.used()[0] - (self._process.poll() is None))
+        killed = max(0, self._job.running() - (self._process.poll() is None))
         self._job.end()
         code = self._process.wait()
-        left, cpu_s, most_bytes = self._job.used()
+        left = self._job.running()
         self._job.close()
         os.close(self._output)
-        ended = Exit(reason, code if reason == "exited" else None, "", killed, left, took_s, cpu_s, most_bytes)
+        ended = Exit(reason, code if reason == "exited" else None, "", killed, left, took_s)
         try:
             self._loop.call_soon_threadsafe(self._finish, ended)
         except RuntimeError:

@@ -20,35 +20,6 @@ from .background import UNSEEN_LOCKS, UNSEEN_LOCKS_CURE
 from .bootstrap import store_of
 from .config import Settings
 
-_ATTACKS = {
-    "read": "read another session's file",
-    "hard_link": "give it another name",
-    "symbolic_link": "reach it through a link",
-    "rename": "move the other session",
-    "rename_above": "move a directory around it",
-    "overwrite": "change its file",
-    "delete": "delete its file",
-    "create": "put a file into it",
-    "environment": "read the server's environment",
-    "memory": "read its memory",
-    "root": "go through /proc/*/root and cwd",
-    "descriptors": "read what it holds open",
-    "trace": "attach to it as a debugger",
-    "signal": "signal it",
-    "limit": "set limits on it",
-    "abstract_socket": "reach its abstract socket",
-    "mount": "mount a file system",
-    "namespace": "make a user namespace",
-    "write_outside": "write outside the roots",
-}
-_RIGHTS = {
-    "may_read_own": "read the own session",
-    "may_write_private": "write temporary files",
-    "may_write_root": "write in the roots",
-    "may_run": "run a program",
-    "may_use_null": "write to /dev/null",
-}
-
 
 def doctor(settings: Settings) -> int:
     """Print what was found.
@@ -120,9 +91,18 @@ def _tried(attacks: Mapping[str, str]) -> Iterator[str]:
         return
     yield "a sandboxed command tried to"
     for name, outcome in attacks.items():
-        what = _ATTACKS.get(name) or _RIGHTS.get(name) or name.replace("_", " ")
-        said = "it could" if name in _RIGHTS and outcome == "held" else "refused" if outcome == "held" else outcome
-        yield f"  {what:34} {said}"
+        said = ("it could" if name.startswith("may_") else "refused") if outcome == "held" else outcome
+        yield f"  {_way(name):34} {said}"
+
+
+def _way(name: str) -> str:
+    """Say in words what a way is that was tried, as it says itself."""
+    if sys.platform != "win32":
+        from ..guard.forkserver.attacks import Attacks
+
+        if said := getattr(Attacks, name, None):
+            return str(said.__doc__)[0].lower() + str(said.__doc__).partition(".")[0][1:]
+    return name.replace("_", " ")
 
 
 def _noted(isolation: Isolation) -> Iterator[str]:

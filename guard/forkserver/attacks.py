@@ -19,7 +19,7 @@ _PTRACE_ATTACH = 16
 
 
 class Attacks:
-    """Tries each way; a way that leads somewhere raises `Leak`.
+    """Tries each way; a way that leads somewhere raises `Leak`. The first sentence of each is what the doctor shows.
 
     The victim is the process that started the trial: it has the secret in its memory and its environment, its working
     directory is the other session's, and it holds the secret open. Whether a signal or a connection reached it, it
@@ -67,11 +67,11 @@ class Attacks:
         return "held"
 
     def read(self) -> None:
-        """Open the other session's file."""
+        """Read another session's file."""
         self._must_not_hold(_contents(self.file))
 
     def hard_link(self) -> None:
-        """Give it another name, where reading is allowed."""
+        """Give it another name."""
         place = os.path.join(self.private, "link")  # noqa: PTH118
         os.link(self.file, place)
         self._must_not_hold(_contents(place))
@@ -83,12 +83,12 @@ class Attacks:
         self._must_not_hold(_contents(place))
 
     def rename(self) -> None:
-        """Move the other session to where reading is allowed."""
+        """Move the other session."""
         os.rename(os.path.dirname(self.file), os.path.join(self.private, "moved"))  # noqa: PTH104, PTH118, PTH120
         raise Leak("a session was moved")
 
     def rename_above(self) -> None:
-        """Move a directory that the store is in. It is not empty, so to remove it tells whether it could be."""
+        """Move a directory around it. None is empty, so to remove one tells whether it could be."""
         for directory in self.above:
             try:
                 os.rmdir(directory)  # noqa: PTH106
@@ -97,62 +97,62 @@ class Attacks:
                     raise Leak("a directory around the store could be moved") from None
 
     def overwrite(self) -> None:
-        """Change it."""
+        """Change its file."""
         os.close(os.open(self.file, os.O_WRONLY))
         raise Leak("it could be opened for writing")
 
     def delete(self) -> None:
-        """Delete it."""
+        """Delete its file."""
         os.unlink(self.file)  # noqa: PTH108
         raise Leak("it was deleted")
 
     def create(self) -> None:
-        """Put a file into the other session."""
+        """Put a file into it."""
         os.close(os.open(self.file + ".planted", os.O_CREAT | os.O_WRONLY))
         if os.path.exists(self.file):  # noqa: PTH110
             raise Leak("a file was put beside it")
 
     def environment(self) -> None:
-        """Read the environments and the arguments of all processes."""
+        """Read the server's environment."""
         for pid in _processes():
             for what in ("environ", "cmdline"):
                 self._must_not_hold(_contents(f"/proc/{pid}/{what}"))
 
     def memory(self) -> None:
-        """Read the victim's memory."""
+        """Read its memory."""
         for pid in self._seen():
             with contextlib.suppress(OSError):
                 os.close(os.open(f"/proc/{pid}/mem", os.O_RDONLY))
                 raise Leak("its memory could be opened")
 
     def root(self) -> None:
-        """Go through the root and working directories of all processes."""
+        """Go through /proc/*/root and cwd."""
         for pid in _processes():
             for way in (f"/proc/{pid}/root{self.file}", f"/proc/{pid}/cwd/{os.path.basename(self.file)}"):  # noqa: PTH119
                 self._must_not_hold(_contents(way))
 
     def descriptors(self) -> None:
-        """Read what the victim holds open."""
+        """Read what it holds open."""
         for pid in self._seen():
             for number in range(64):
                 self._must_not_hold(_contents(f"/proc/{pid}/fd/{number}"))
 
     def trace(self) -> None:
-        """Attach to the victim as a debugger does."""
+        """Attach to it as a debugger."""
         libc = ctypes.CDLL(None, use_errno=True)
         for pid in self._seen():
             if libc.ptrace(_PTRACE_ATTACH, ctypes.c_long(pid), None, None) == 0:
                 raise Leak("it could be traced")
 
     def signal(self) -> None:
-        """Signal the victim, which will tell, and ask whether the server could be."""
+        """Signal it. The victim will tell; of the server it is only asked."""
         os.kill(self.victims[0], signal.SIGURG)
         for pid in self._seen():
             os.kill(pid, 0)
             raise Leak("it could be signalled")
 
     def limit(self) -> None:
-        """Set the victim's limits, here to what they are: one of processor time would end it."""
+        """Set limits on it. Here they stay what they are: one of processor time would end it."""
         if sys.platform == "linux":
             for pid in self._seen():
                 what = resource.RLIMIT_CPU
@@ -160,23 +160,23 @@ class Attacks:
                 raise Leak("its limits could be set")
 
     def abstract_socket(self) -> None:
-        """Connect to a local socket that has no file; the victim will tell."""
+        """Reach its abstract socket. The victim will tell."""
         with socket.socket(socket.AF_UNIX) as connection:
             connection.connect("\0" + self.socket)
         raise Leak("it could be reached")
 
     def mount(self) -> None:
-        """Mount something over a directory."""
+        """Mount a file system."""
         if ctypes.CDLL(None, use_errno=True).mount(b"none", self.private.encode(), b"tmpfs", 0, None) == 0:
             raise Leak("a file system could be mounted")
 
     def namespace(self) -> None:
-        """Make a user namespace, in which one has every capability."""
+        """Make a user namespace. In it one has every capability."""
         if ctypes.CDLL(None, use_errno=True).unshare(0x10000000) == 0:
             raise Leak("a user namespace could be made")
 
     def write_outside(self) -> None:
-        """Write where nobody allowed it; a nameless file harms nobody if it works."""
+        """Write outside the roots. A nameless file harms nobody if it works."""
         for directory in self.outside:
             with contextlib.suppress(OSError):
                 _write_in(directory)
@@ -188,11 +188,11 @@ class Attacks:
             raise Leak("failed: the own session cannot be read")
 
     def may_write_private(self) -> None:
-        """Write a temporary file."""
+        """Write temporary files."""
         _write_in(self.private)
 
     def may_write_root(self) -> None:
-        """Write in the workspace; a root that nobody can write is not ours to judge."""
+        """Write in the roots. One that nobody can write is not ours to judge."""
         for root in self.roots:
             try:
                 _write_in(root)

@@ -3,7 +3,6 @@
 import errno
 import json
 import os
-import resource
 import select
 import signal
 import socket
@@ -233,7 +232,6 @@ class Keeper:
             self._pause(0.02)
 
     def _report(self, reason: str, took_s: float) -> None:
-        used = resource.getrusage(resource.RUSAGE_CHILDREN)
         status = self.status
         self._tell(
             {
@@ -243,8 +241,6 @@ class Keeper:
                 "killed": len(self.signalled - {self.main}),
                 "left": 0 if self.alone else len(self._rest()),
                 "took_s": took_s,
-                "cpu_s": used.ru_utime + used.ru_stime,
-                "max_rss_bytes": used.ru_maxrss * (1 if sys.platform == "darwin" else 1024),
             }
         )
 

@@ -40,7 +40,7 @@ class Client:
         self._ssl_context: ssl.SSLContext | None = None
 
     async def exchange(
-        self, url: Url, sink: Sink, headers: dict[str, str], limits: Limits, cache: Cache | None, stored: Entry | None
+        self, url: Url, sink: Sink, limits: Limits, cache: Cache | None, stored: Entry | None
     ) -> Exchange:
         """Prepare to fetch one address."""
         watch = Watch(limits.head_bytes)
@@ -52,7 +52,7 @@ class Client:
         pool = httpcore2.AsyncConnectionPool(
             ssl_context=self._ssl_context, proxy=self._proxy, retries=0, network_backend=backend
         )
-        return Exchange(pool, watch, settings, limits, sink, url, headers, stored, cache)
+        return Exchange(pool, watch, settings, limits, sink, url, stored, cache)
 
 
 async def run(exchange: Exchange, fetching: FairQueue) -> Failure | None:

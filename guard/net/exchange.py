@@ -24,8 +24,6 @@ from .urls import Url, parse
 _REDIRECTS = (301, 302, 303, 307, 308)
 _ROBOTS_REDIRECTS = 5
 _ROBOTS_S = 5.0
-_SAFE_ELSEWHERE = ("accept", "accept-language")
-_OURS = ("host", "connection", "content-length", "transfer-encoding", "accept-encoding", "user-agent", "te", "upgrade")
 
 
 @dataclass(slots=True)
@@ -35,7 +33,6 @@ class Exchange:
     Attributes:
         url: where the fetch is at the moment, in the end the final address.
         limits: of this fetch, whatever the settings say.
-        own_headers: those of the caller; most of them stay with the first origin.
         stored: what the session has of this address; asks for a newer one only.
         told: is given the media type of the final answer ahead of its body.
     """
@@ -46,7 +43,6 @@ class Exchange:
     limits: Limits
     sink: Sink
     url: Url
-    own_headers: dict[str, str] = field(default_factory=dict[str, str])
     stored: Entry | None = None
     cache: Cache | None = None
     told: Callable[[str], object] | None = None
@@ -79,8 +75,6 @@ class Exchange:
             if str(onward) in self.passed:
                 # Without cookies the next round would be the same.
                 raise _redirect("redirect_circle", f"the redirects lead in a circle, back to {onward}")
-            if onward.origin != self.url.origin:
-                self.own_headers = {k: v for k, v in self.own_headers.items() if k.lower() in _SAFE_ELSEWHERE}
             self.url = onward
 
     async def _hop(self) -> Url | None:
@@ -123,9 +117,6 @@ class Exchange:
             "Accept": "*/*",
             "Accept-Encoding": accepted(),
         }
-        for name, value in self.own_headers.items():
-            if name.lower() not in _OURS:
-                headers[name.title()] = value
         if self.stored is not None and self._asks_whether_modified():
             headers |= self.stored.validators()
         return list(headers.items())

@@ -55,7 +55,6 @@ class Net:
         url: str,
         sink: Sink,
         *,
-        headers: Mapping[str, str] | None = None,
         limits: Limits | None = None,
         cache: Cache | None = None,
         reuse: Reuse = "valid",
@@ -66,7 +65,6 @@ class Net:
         Args:
             url: an http or https address.
             sink: gets the body, decompressed, in pieces; nothing when the answer comes from the cache.
-            headers: to send along; such as `Authorization` they never leave the first origin. Answers are not cached.
             limits: instead of those of the settings.
             cache: the session's; without it nothing is looked up.
             reuse: when a stored answer will do.
@@ -80,23 +78,22 @@ class Net:
             asked = parse(url)
         except BursarError as error:
             return Response(url[:300], url[:300], failure=Failure("url", error.code, error.message, error.fix))
-        shared = cache if not headers else None
-        stored = shared.get(str(asked)) if shared and reuse != "never" else None
-        if shared and stored and shared.is_fresh(stored):
+        stored = cache.get(str(asked)) if cache and reuse != "never" else None
+        if cache and stored and cache.is_fresh(stored):
             return _from_cache(asked, stored, "cache", took_s=time.monotonic() - started)
         limits = limits or self.settings.limits
         from . import client  # the HTTP client takes long to load, and start-up is a feature
 
-        exchange = await self._client.exchange(asked, sink, dict(headers or {}), limits, cache, stored)
+        exchange = await self._client.exchange(asked, sink, limits, cache, stored)
         exchange.told = told
         failure = await client.run(exchange, self._fetching)
         response = _response(asked, exchange, failure, time.monotonic() - started)
-        if shared and stored and exchange.not_modified and failure is None:
-            shared.keep(_renewed(stored, exchange.headers), stored.artifact)
+        if cache and stored and exchange.not_modified and failure is None:
+            cache.keep(_renewed(stored, exchange.headers), stored.artifact)
             return replace(
                 _from_cache(asked, stored, "revalidated", took_s=response.took_s), redirects=response.redirects
             )
-        return response if shared is cache else replace(response, entry=None)
+        return response
 
     @cached_property
     def _client(self) -> "Client":

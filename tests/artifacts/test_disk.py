@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from bursar.artifacts import Limits, Store
 from bursar.errors import BursarError
+from lines import count_lines
 
 LONG = Path(__file__).parents[1] / "long"
 
@@ -70,7 +71,7 @@ def test_on_a_disk_that_can_only_be_read_everything_is_read_and_nothing_written(
     for reading in readers:
         artifact = reading.open("a1")
         assert artifact.read(0, 7) == b"content"
-        assert artifact.count_lines() == 200_000
+        assert count_lines(artifact) == 200_000
         assert len(reading.artifacts()) == 1
         with pytest.raises(BursarError) as refused:
             keep(reading, b"x")

@@ -125,12 +125,6 @@ async def test_the_end_by_a_signal_is_named(shell: Shell):
     assert (exit_.ended, exit_.code, exit_.signal) == ("exited", None, "SIGSEGV")
 
 
-async def test_processor_time_and_memory_are_those_of_the_command(shell: Shell):
-    exit_ = await shell.run(f"{sys.executable} -c 'x = bytearray(80_000_000); sum(range(3_000_000))'")
-    assert exit_.max_rss_bytes > 80_000_000
-    assert 0 < exit_.cpu_s <= 2 * exit_.took_s * (os.cpu_count() or 1)
-
-
 # What goes in
 
 
@@ -379,7 +373,6 @@ async def test_output_is_there_while_the_command_runs(shell: Shell, marked: Mark
 async def test_a_command_may_close_its_output_and_go_on(shell: Shell):
     exit_ = await shell.run("echo said; exec >&- 2>&-; sleep 0.2; exit 9")
     assert (exit_.code, shell.output) == (9, b"said\n")
-    assert exit_.cpu_s < 0.1
 
 
 async def test_output_is_added_to_what_the_file_holds(shell: Shell):

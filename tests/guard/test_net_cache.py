@@ -68,17 +68,6 @@ async def test_a_changed_page_replaces_the_old_one():
     assert cache.get(there.url()).etag == '"2"'
 
 
-async def test_what_was_asked_with_own_headers_is_never_reused():
-    async with site({"/": page(b"mine", Cache_Control="max-age=600")}) as there:
-        net, cache = net_for(there), Cache()
-        for _ in range(2):
-            response, _ = await fetched(net, cache, there.url(), headers={"Authorization": "x"})
-            assert response.entry is None
-        public, _ = await fetched(net, cache, there.url())
-    assert public.source == "network"
-    assert len(there.asked) == 3
-
-
 @pytest.mark.parametrize("answer", [page(b"no", 404), page(b"half", 200, length=9), page(b"x", 500)])
 async def test_failures_are_not_remembered(answer):
     async with site({"/": answer}) as there:
