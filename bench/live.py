@@ -156,8 +156,8 @@ TASKS = [
         ],
     ),
     Task(
-        f"{{base}}/{HYDRO}: how many pages has it, which values has its code list of water definitions, and on which page "
-        "does that stand first?",
+        f"{{base}}/{HYDRO}: how many pages has it, which values has its code list of water definitions, and on which "
+        "page does that stand first?",
         lambda t: [pages(t, HYDRO), "Tidal River", "Liquid Waste", 10],
     ),
     Task("project/: which packages are installed there in more than one version, and which versions?", installed_twice),
