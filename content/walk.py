@@ -1,4 +1,4 @@
-"""Walks a directory tree: lists it to a depth, counts what lies below, and writes down every listed entry."""
+"""Walks a directory tree: to a depth for a picture of it, and below that for the figures and the listing of all."""
 
 import os
 import stat
@@ -13,13 +13,13 @@ from ..guard.opened import OpenedDirectory
 from .ignore import RULES_BYTES, Rules
 
 COUNT_S = 2.0
-"""Time for counting below what is listed; then the figures say `≥`."""
+"""Time for what lies below the depth; then the figures say `≥`."""
 
 LISTED_MAX = 1_000_000
 """Entries; a listing of more would be some 100 MB."""
 
 DEEPEST = 100
-"""Levels that are counted: each costs an open descriptor."""
+"""Levels below the depth: each costs an open descriptor."""
 
 _LEAVES_KEPT = 1_000
 """Of one directory, for the picture; no reply shows more."""
@@ -42,7 +42,8 @@ class Node:
         rules: what its .gitignore and those above it hide; None if everything is shown.
         ignored: names of its own entries that the rules hide.
         hidden: entries that the rules hide, in it and below.
-        lines: its entries that are not directories, ready for the listing.
+        lines: stretches of the listing: its entries that are not directories, or below the depth all that it holds.
+        listed: how many entries those are.
     """
 
     name: str
@@ -60,7 +61,8 @@ class Node:
     leaves: list[Leaf] = field(default_factory=list[Leaf])
     kinds: Counter[str] = field(default_factory=Counter[str])
     last_leaf: str = ""
-    lines: str = ""
+    lines: list[str] = field(default_factory=list[str])
+    listed: int = 0
 
 
 class _TimeUpError(Exception):
@@ -118,19 +120,21 @@ class Walk:
             pending = unfinished
 
     def listing(self) -> Iterator[str]:
-        """Yield the listing in stretches: each directory, then its files by name, then its directories likewise."""
+        """Yield the listing in stretches: each directory, then its files by name, then its directories likewise.
+
+        Only directories down to the depth are told with their figures.
+        """
         pending = [(self._node, "./")]
         while pending:
             node, shown = pending.pop()
-            branch = _line(size(node.bytes), f"{node.path or shown}  ({_total(node)}{_noted(node)})")
-            yield branch + node.lines
+            yield _line(size(node.bytes), f"{node.path or shown}  ({_total(node)}{_noted(node)})")
+            yield from node.lines
             pending += [(child, "") for child in reversed(node.children)]
 
     def _list(self, at: OpenedDirectory, node: Node, depth: int) -> None:
         if time.monotonic() > self._list_until or self.listed > LISTED_MAX:
             node.at_least, node.note, self.in_time = True, "not listed: too much", False
             return
-        lines: list[str] = []
         for entry in self._entries(at, node):
             name = written(entry.name)
             self.listed += 1
@@ -140,8 +144,12 @@ class Walk:
                 child = Node(name, f"{node.path}{name}/", (*node.way, entry.name), node.rules)
                 node.children.append(child)
                 continue
-            self._leaf(at, node, entry, name, lines)
-        node.lines = "".join(lines)
+            label, shown = _measured(at, node, entry, name)
+            node.kinds[suffix(name)] += 1
+            node.last_leaf = name
+            node.lines.append(_line(shown, node.path + label))
+            if len(node.leaves) < _LEAVES_KEPT:
+                node.leaves.append(Leaf(name, label if shown == "-" else f"{label} {shown}"))
         for child in node.children:
             self._descend(at, child, depth - 1)
 
@@ -157,27 +165,6 @@ class Walk:
                 self._list(below, child, depth)
         except OSError as error:
             child.at_least, child.note = True, _reason(error)
-
-    def _leaf(self, at: OpenedDirectory, node: Node, entry: os.DirEntry[str], name: str, lines: list[str]) -> None:
-        shown, count = "-", 0
-        label = name
-        try:
-            if entry.is_symlink():
-                label = f"{name} -> {written(at.target(entry.name))}"
-            else:
-                status = entry.stat(follow_symlinks=False)
-                special = _SPECIAL.get(stat.S_IFMT(status.st_mode))
-                count = 0 if special else status.st_size
-                shown = special or size(count)
-        except OSError:
-            shown = "?"
-        node.files += 1
-        node.bytes += count
-        node.kinds[suffix(name)] += 1
-        node.last_leaf = name
-        lines.append(_line(shown, node.path + label))
-        if len(node.leaves) < _LEAVES_KEPT:
-            node.leaves.append(Leaf(name, label if shown == "-" else f"{label} {shown}"))
 
     def _entries(self, at: OpenedDirectory, node: Node) -> list[os.DirEntry[str]]:
         """Return the entries that are to be shown, by name; code points decide, as in the C locale."""
@@ -210,9 +197,11 @@ class Walk:
         return shown
 
     def _count(self, node: Node, until: float) -> bool:
-        """Add up what lies below a directory that is not listed; tell whether that was done in time."""
-        node.files = node.bytes = node.directories = node.hidden = 0
+        """Add up and list what lies below the depth; tell whether that was done in time."""
+        self.listed -= node.listed
+        node.files = node.bytes = node.directories = node.hidden = node.listed = 0
         node.at_least = False
+        node.lines.clear()
         try:
             with self._reach(node.way) as at:
                 self._count_below(at, node, until)
@@ -240,8 +229,10 @@ class Walk:
                     stack.pop()[0].close()
                     continue
                 name = names.pop()
+                inner = f"{path}{written(name)}/"
                 if time.monotonic() > until:
                     raise _TimeUpError
+                self._put(node, [_line("", inner)])
                 if len(stack) > DEEPEST:
                     node.at_least, node.note = True, f"counted {DEEPEST} levels down"
                     continue
@@ -251,7 +242,7 @@ class Walk:
                     node.at_least = True
                     continue
                 stack.append((below, (path, rules, [])))  # to be closed, should the next line be cancelled
-                stack[-1] = (below, self._count_one(below, node, f"{path}{written(name)}/", rules, until))
+                stack[-1] = (below, self._count_one(below, node, inner, rules, until))
         finally:
             for opened, _ in stack:
                 opened.close()
@@ -259,26 +250,39 @@ class Walk:
     def _count_one(
         self, at: OpenedDirectory, node: Node, path: str, rules: Rules | None, until: float
     ) -> tuple[str, Rules | None, list[str]]:
-        """Add the entries of one directory; return the names of the directories in it."""
+        """Add the entries of one directory; return the names of the directories in it, the first one last."""
         rules = _rules_in(at, rules, path)
         names: list[str] = []
+        rows: list[tuple[str, str]] = []
         try:
             for entry in self._met(at, until):
+                name = written(entry.name)
                 is_directory = entry.is_dir(follow_symlinks=False)
-                if rules and rules.hides(path + written(entry.name), is_directory=is_directory):
+                if rules and rules.hides(path + name, is_directory=is_directory):
                     node.hidden += 1
                 elif is_directory:
                     if at.is_closed(entry):
                         continue
                     node.directories += 1
-                    if entry.name != ".git" or rules is None:
+                    if entry.name == ".git" and rules is not None:
+                        rows.append((name, _line("", f"{path}{name}/")))
+                    else:
                         names.append(entry.name)
                 else:
-                    node.files += 1
-                    node.bytes += _bytes(entry)
+                    label, shown = _measured(at, node, entry, name)
+                    rows.append((name, _line(shown, path + label)))
         except OSError:
             node.at_least = True
-        return path, rules, names
+        finally:
+            self._put(node, [line for _, line in sorted(rows)])
+        return path, rules, sorted(names, reverse=True)
+
+    def _put(self, node: Node, lines: list[str]) -> None:
+        """Put what lies below the depth into the listing, as far as there is room."""
+        lines = lines[: max(0, LISTED_MAX - self.listed)]
+        node.lines += lines
+        node.listed += len(lines)
+        self.listed += len(lines)
 
     def _met(self, at: OpenedDirectory, until: float) -> Iterator[os.DirEntry[str]]:
         """Yield the entries of a directory, which may have millions: none of that holds up a cancelled call.
@@ -315,12 +319,22 @@ def _add_up(node: Node) -> None:
         node.at_least |= child.at_least
 
 
-def _bytes(entry: os.DirEntry[str]) -> int:
+def _measured(at: OpenedDirectory, node: Node, entry: os.DirEntry[str], name: str) -> tuple[str, str]:
+    """Add a file to the figures of a directory; return how it is shown, and its size or what it is."""
+    label, shown, count = name, "-", 0
     try:
-        status = entry.stat(follow_symlinks=False)
+        if entry.is_symlink():
+            label = f"{name} -> {written(at.target(entry.name))}"
+        else:
+            status = entry.stat(follow_symlinks=False)
+            special = _SPECIAL.get(stat.S_IFMT(status.st_mode))
+            count = 0 if special else status.st_size
+            shown = special or size(count)
     except OSError:
-        return 0
-    return status.st_size if stat.S_ISREG(status.st_mode) else 0
+        shown = "?"
+    node.files += 1
+    node.bytes += count
+    return label, shown
 
 
 def _rules_in(at: OpenedDirectory, rules: Rules | None, path: str) -> Rules | None:

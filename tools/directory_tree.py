@@ -1,4 +1,4 @@
-"""Shows what a directory holds: a picture that fits a reply, and the full listing as an artifact."""
+"""Shows what a directory holds: a picture that fits a reply, and the listing of all below as an artifact."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,8 +18,8 @@ from ..guard.paths import Workspace
 from .base import Call, Done, Tool, ToolArgs
 from .progress import Pulse, in_thread
 
-DEEPEST_LISTED = 3
-"""Fixed: a deeper listing is a question about a subdirectory."""
+DEEPEST = 3
+"""Fixed: a deeper picture is a question about a subdirectory."""
 
 _WRITE_CHARACTERS = 1 << 18
 _LEVELS_UP = 40
@@ -31,7 +31,7 @@ class DirectoryTreeArgs(ToolArgs):
     zeros = frozenset({"depth"})
 
     path: str = ""
-    depth: int = Field(1, json_schema_extra={"minimum": 0, "maximum": DEEPEST_LISTED})
+    depth: int = Field(1, json_schema_extra={"minimum": 0, "maximum": DEEPEST})
     all: bool = Field(default=False, description="also what .gitignore hides")
 
 
@@ -52,23 +52,18 @@ class DirectoryTree(Tool[DirectoryTreeArgs]):
         Raises:
             BursarError: a depth out of range, or a path that cannot be listed.
         """
-        if not 0 <= args.depth <= DEEPEST_LISTED:
-            fix = f"Use 0 to {DEEPEST_LISTED}; to see deeper, call it with the path of a subdirectory"
-            raise BursarError("bad_argument", f"depth must be from 0 to {DEEPEST_LISTED}, got {args.depth}", fix)
+        if not 0 <= args.depth <= DEEPEST:
+            fix = f"Use 0 to {DEEPEST}; to see deeper, call it with the path of a subdirectory"
+            raise BursarError("bad_argument", f"depth must be from 0 to {DEEPEST}, got {args.depth}", fix)
         writer = call.output("tree.txt")
         found = await in_thread(lambda pulse: _walked(args, call, writer, pulse), call.progress, "entries seen")
         facts: dict[str, str] = {}
         if found.ignored:
             facts["ignored"] = f"{_entries(found.ignored)} (.gitignore); all=true shows them"
-        below = 1 + found.tree.total.files + found.tree.total.directories - found.listed
-        if below > 0:
+        unlisted = 1 + found.tree.total.files + found.tree.total.directories - found.listed
+        if unlisted > 0:
             bound = "≥" if found.tree.total.at_least else ""
-            more = (
-                f"depth={DEEPEST_LISTED} lists more"
-                if args.depth < DEEPEST_LISTED
-                else "give a path below to list more"
-            )
-            facts["deeper"] = f"{bound}{_entries(below)} below depth {args.depth}, counted but not listed; {more}"
+            facts["unlisted"] = f"{bound}{_entries(unlisted)}; give a path below to have them listed"
         if not found.in_time:
             facts["unfinished"] = "≥ marks figures that are not whole: there was more than could be counted in time"
         return Done(facts, writer, Hint(name="tree.txt", kind="text"), view=TreeView(found.tree, found.listed))

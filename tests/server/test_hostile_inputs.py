@@ -23,7 +23,7 @@ SAFE_FOR_FACTS = re.compile(
 ERROR = re.compile(r"[a-z]+(?:_[a-z]+)*: .+\. [A-Z\"].*[^.]\.|[a-z_]+: .+…")
 OWN = """artifact path dir empty state file encoding newlines replaced changed exit_code ended took_s killed left fix
 note status
-ignored deeper unfinished incomplete size preview lines bytes tail matches context spread ignoring_case as_literal of
+ignored unlisted unfinished incomplete size preview lines bytes tail matches context spread ignoring_case as_literal of
 searched left_out session artifacts same_as
 not_utf8 shown_as earlier url final_url content_type code cause failed_at http_status error target_path download_dir
 format width height mode animated frames blank orientation stripped declared sha256 received title author published

@@ -55,17 +55,33 @@ def fill(place: Place) -> None:
 
 
 @pytest.mark.parametrize(
-    ("depth", "expected"),
+    ("depth", "below"),
     [
-        (0, ["./"]),
-        (1, ["./", ".hidden", "README.md", "src/"]),
-        (2, ["./", ".hidden", "README.md", "src/", "src/main.py", "src/app/"]),
-        (3, ["./", ".hidden", "README.md", "src/", "src/main.py", "src/app/", "src/app/one.py", "src/app/deep/"]),
+        (0, []),
+        (1, ["src/", ".hidden", "README.md"]),
+        (2, ["src/", "app/", "main.py", ".hidden", "README.md"]),
+        (3, ["src/", "app/", "deep/", "one.py", "main.py", ".hidden", "README.md"]),
     ],
 )
-def test_a_directory_is_expanded_only_while_its_depth_is_less_than_asked(place: Place, depth: int, expected: list[str]):
+def test_a_directory_is_drawn_with_what_it_holds_only_down_to_the_depth(place: Place, depth: int, below: list[str]):
     fill(place)
-    assert names(listing(place, depth=depth)) == expected
+    done, _ = place.done(DirectoryTree(), depth=depth)
+    assert [line.split()[0] for line in picture(done).splitlines()[1:]] == below
+
+
+@pytest.mark.parametrize("depth", [0, 1, 2, 3])
+def test_all_below_is_in_the_listing_whatever_the_depth(place: Place, depth: int):
+    fill(place)
+    done, artifact = place.done(DirectoryTree(), depth=depth)
+    found = [name.removeprefix("./") for name in names(artifact.read(0, 1 << 16).decode())]
+    assert sorted(found[1:]) == sorted(
+        str(path.relative_to(place.root)) + "/" * path.is_dir() for path in place.root.rglob("*")
+    )
+    assert found[1:] == [
+        ".hidden", "README.md", "src/", "src/main.py", "src/app/", "src/app/one.py", "src/app/deep/",
+        "src/app/deep/two.py", "src/app/deep/deeper/", "src/app/deep/deeper/three.py",
+    ]  # fmt: skip
+    assert "unlisted" not in done.facts
 
 
 def test_the_depth_is_one_unless_asked_otherwise(place: Place):
@@ -96,20 +112,6 @@ def test_a_small_tree_is_shown_whole(place: Place):
         f"{place.root}/  6 files, 4 dirs, 2.1K\n src/  4 files, 3 dirs, 160\n  app/  3 files, 2 dirs, 60\n"
         "  main.py 100\n .hidden 0\n README.md 2.0K"
     )
-
-
-@pytest.mark.parametrize(
-    ("depth", "deeper"),
-    [
-        (0, "10 entries below depth 0, counted but not listed; depth=3 lists more"),
-        (2, "5 entries below depth 2, counted but not listed; depth=3 lists more"),
-        (3, "3 entries below depth 3, counted but not listed; give a path below to list more"),
-    ],
-)
-def test_what_is_below_the_listed_depth_is_said(place: Place, depth: int, deeper: str):
-    fill(place)
-    done, _ = place.done(DirectoryTree(), depth=depth)
-    assert done.facts["deeper"] == deeper
 
 
 def test_one_ignored_entry_is_counted_as_one(place: Place):
@@ -143,7 +145,9 @@ def test_ignored_entries_are_counted_once_however_often_the_count_is_taken_up_ag
 def test_listed_paths_can_be_read_as_they_stand(place: Place):
     fill(place)
     for path in ("src", str(place.root / "src"), "src/app/.."):
-        assert names(listing(place, path=path)) == ["src/", "src/main.py", "src/app/"]
+        shown = names(listing(place, path=path))
+        assert shown[:4] == ["src/", "src/main.py", "src/app/", "src/app/one.py"]
+        assert all((place.root / name).exists() for name in shown)
 
 
 def test_the_order_is_the_same_every_time_and_by_code_points(place: Place):
@@ -564,6 +568,17 @@ def test_a_listing_that_would_be_too_long_stops_and_says_so(place: Place, monkey
     assert "not all listed: too much" in text.splitlines()[0]
     assert len(text.splitlines()) == 101
     assert "unfinished" in done.facts
+
+
+def test_below_the_depth_too_it_stops_and_says_what_to_do(place: Place, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(walking, "LISTED_MAX", 100)
+    for number in range(200):
+        place.write(f"d/{number}.c")
+    done, artifact = place.done(DirectoryTree())
+    assert done.facts == {"unlisted": "102 entries; give a path below to have them listed"}
+    text = artifact.read(0, 1 << 20).decode().splitlines()
+    assert text[1] == "     0  d/  (200 files, 0)"
+    assert len(text) == 100
 
 
 @pytest.mark.parametrize("rule", ["[z-a]", "a" * 200_000, "*a" * 50_000, "[a-z]" * 50_000, "(" * 5000, "\\", "!"])
