@@ -3,6 +3,8 @@
 import hashlib
 import hmac
 import json
+import os
+import sys
 import time
 from dataclasses import dataclass
 from typing import Any, cast
@@ -57,3 +59,12 @@ def _sha256(handle: str) -> str:
 def _bytes(text: str) -> bytes:
     """Encode any text: one that was damaged may have no encoding, and a comparison takes nothing beyond ASCII."""
     return text.encode("utf-8", "replace")
+
+
+def local_owner() -> str:
+    """Name the principal of a process on this machine: its user."""
+    if sys.platform == "win32":
+        import getpass
+
+        return f"local:{getpass.getuser()}"
+    return f"local:{os.getuid()}"

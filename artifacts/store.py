@@ -5,6 +5,7 @@ import hashlib
 import os
 import secrets
 import string
+import sys
 import time
 from collections import Counter
 from contextlib import suppress
@@ -250,3 +251,12 @@ def _not_attached(error: OSError) -> BursarError:
     if isinstance(error, BlockingIOError):
         return errors.session_locked()
     return errors.unknown_session() if error.errno in ABSENT else errors.unreadable("the session", error)
+
+
+def default_data_dir() -> Path:
+    """Return where artifacts are kept unless told otherwise: the platform's directory for application data."""
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Application Support"
+    return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share")

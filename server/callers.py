@@ -1,7 +1,5 @@
 """Who is calling, and what they can take."""
 
-import os
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -43,12 +41,3 @@ class Client:
     def sharer(self, session: Session) -> str:
         """Name whom a call is done for: its principal, or its session where principals are not told apart."""
         return session.directory.name if self.principal in ("", ANYBODY) else self.principal
-
-
-def local_owner() -> str:
-    """Name the principal of a process on this machine: its user."""
-    if sys.platform == "win32":
-        import getpass
-
-        return f"local:{getpass.getuser()}"
-    return f"local:{os.getuid()}"

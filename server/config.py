@@ -1,13 +1,13 @@
 """Every setting of the server: its meaning, its unit, its bounds and its default stand where it is declared."""
 
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
 from typing import Any, cast, get_args
 
 from ..artifacts.limits import Limits, Redaction
+from ..artifacts.store import default_data_dir
 from ..errors import BursarError
 
 _STORE = Limits()
@@ -42,15 +42,6 @@ def _setting(
     return (
         field(default_factory=default, metadata=about) if callable(default) else field(default=default, metadata=about)
     )
-
-
-def default_data_dir() -> Path:
-    """Return where artifacts are kept unless told otherwise: the platform's directory for application data."""
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Application Support"
-    return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share")
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,10 @@ import anyio
 import anyio.to_thread
 
 from ..artifacts import Reference, Session, Store, errors
+from ..artifacts.ownership import local_owner
 from ..errors import BursarError
 from .arguments import shown
-from .callers import ANYBODY, Client, local_owner
+from .callers import ANYBODY, Client
 
 META_KEY = "bursar/session"
 """Key of a request's `_meta` under which a client may name its session."""

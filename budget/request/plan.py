@@ -1,7 +1,7 @@
 """What to sacrifice, and in which order, so that a request is within its limit."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from ...errors import RequestTooLarge
@@ -103,6 +103,9 @@ def plan(
     replayed = replay(request, state or State())
     before = _estimated(replayed, usage)
     share, floor = limit.share(Size(before.tokens, before.chars)), replayed.state.floor
+    if is_forced and share < 1:
+        # What was refused is over the limit, whatever that was taken to be.
+        limit, share = replace(limit, tokens=before.tokens, reply=0, chars=None), 1.0
     threshold = min(_WARM_SHARE, limit.high) if idle_s >= limit.cold_s else limit.high
     if not (is_forced or share > 1 or (share > threshold and share >= floor + limit.gain)):
         return None

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from mcp.server.auth.provider import AccessToken
 
+from ...artifacts.ownership import local_owner
 from ...errors import BursarError
 from .. import log
-from ..callers import local_owner
 
 _TOKEN_MAX_CHARACTERS = 16_384
 _FILE_MAX_BYTES = 1024 * 1024

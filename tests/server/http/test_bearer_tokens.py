@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 from bursar.artifacts import Limits, Store
+from bursar.artifacts.ownership import local_owner
 from bursar.errors import BursarError
-from bursar.server.callers import local_owner
 from bursar.server.http.secret_files import secret
 from bursar.server.http.tokens import TokenFile, fresh_token
 from over_http import served

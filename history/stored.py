@@ -1,0 +1,60 @@
+"""Values whose long texts lie in artifacts, so that no line of a history is long, and the same values whole again."""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+from ..artifacts import Session
+from ..budget.request.wire import dumps
+from ..errors import BursarError
+from .shelf import DOOR_BYTES, Shelf
+
+_LINE_MAX_BYTES = 64 << 10
+_PLACE, _ITSELF = "$artifact", "$itself"
+
+
+def taken_out(value: Any, shelf: Shelf, tool: str) -> Any:  # noqa: ANN401 - whatever JSON can carry
+    """Return a value in which each text of more than 8 KiB, or all of it, is named by its artifact.
+
+    Raises:
+        BursarError: as `Shelf.store` does.
+    """
+
+    def name(text: str, label: str) -> Mapping[str, Any]:
+        data = text.encode("utf-8", "surrogatepass")
+        return {_PLACE: shelf.store(data, tool, "part of a history", label).ref, "chars": len(text)}
+
+    def short(inner: Any) -> Any:  # noqa: ANN401 - whatever JSON can carry
+        if isinstance(inner, str):
+            return name(inner, "txt") if len(inner) > DOOR_BYTES else inner
+        if isinstance(inner, list):
+            return [short(item) for item in cast("list[Any]", inner)]
+        if isinstance(inner, Mapping):
+            fields = {key: short(item) for key, item in cast("Mapping[str, Any]", inner).items()}
+            return {_ITSELF: fields} if _PLACE in fields or _ITSELF in fields else fields
+        return inner
+
+    line = short(value)
+    return {**name(dumps(value), "json"), "json": True} if len(dumps(line)) > _LINE_MAX_BYTES else line
+
+
+def put_back(value: Any, session: Session, tell: Callable[[str], None]) -> Any:  # noqa: ANN401 - whatever JSON can carry
+    """Return a value as it was before `taken_out`; a text that is gone is told, and said in its place."""
+    if isinstance(value, list):
+        return [put_back(item, session, tell) for item in cast("list[Any]", value)]
+    if not isinstance(value, Mapping):
+        return value
+    fields = cast("Mapping[str, Any]", value)
+    if _PLACE in fields:
+        return _read(fields, session, tell)
+    return {key: put_back(item, session, tell) for key, item in fields.get(_ITSELF, fields).items()}
+
+
+def _read(place: Mapping[str, Any], session: Session, tell: Callable[[str], None]) -> Any:  # noqa: ANN401 - whatever JSON can carry
+    try:
+        artifact = session.open(str(place[_PLACE]))
+        text = artifact.read(0, artifact.size).decode("utf-8", "surrogatepass")
+    except BursarError as error:
+        tell(f"{place.get('chars', 0):,} characters of {place[_PLACE]} are gone: {error.message}")
+        return dumps({"omitted": f"{place.get('chars', 0)} characters that have expired; run the call again"})
+    return json.loads(text) if "json" in place else text
