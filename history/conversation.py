@@ -9,7 +9,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from ..artifacts import Session
 from ..budget.request import Limit, Request, State, Usage, fit, is_overflow, prompt_tokens
 from ..budget.request.dialects import DIALECTS
 from ..budget.request.wire import Part, Wire, dumps
@@ -68,7 +67,7 @@ class Conversation:
         """
         file = HistoryFile(Path(path), fsync=fsync)
         try:
-            handle, written = _head(file.contents)
+            handle, written = head(file.contents)
             if written and dialect not in ("", written):
                 fix = f"Open it as {written}, or begin another"
                 raise BursarError("wrong_dialect", f"{path} holds messages of {written}, not of {dialect}", fix)
@@ -80,7 +79,7 @@ class Conversation:
                     if error.code != "unknown_session" or not handle:
                         raise
                     shelf, is_gone = Shelf.open("", data_dir), True
-            past = Past(written or dialect or "chat", file.contents, shelf.session)
+            past = Past(written or dialect or "chat", file.contents, shelf.session.open)
             if is_gone:
                 past.damage.append(Damage(0, 0, "the session with its artifacts is gone"))
             if shelf.session.handle != handle or not written:
@@ -250,7 +249,7 @@ class Past:
         damage: of the file, and what is gone of the artifacts.
     """
 
-    def __init__(self, dialect: str, contents: Contents, session: Session) -> None:
+    def __init__(self, dialect: str, contents: Contents, opened: stored.Opened) -> None:
         self.dialect = dialect
         self.damage = list(contents.damage)
         self.messages: list[Wire] = []
@@ -260,7 +259,7 @@ class Past:
         states: list[Record] = []
         for record in contents.records:
             if record["t"] == "message":
-                held.append(stored.put_back(record["m"], session, self._tell))
+                held.append(stored.put_back(record["m"], opened, self._tell))
             elif record["t"] == "state":
                 states.append(record)
             elif record["t"] == "usage":
@@ -274,16 +273,19 @@ class Past:
         for message in self.messages:
             wires.note(dialect, self.pending, message)
         if states:
-            self.state = State.from_json(dumps(stored.put_back(states[-1]["state"], session, self._tell)))
+            self.state = State.from_json(dumps(stored.put_back(states[-1]["state"], opened, self._tell)))
 
     def _tell(self, what: str) -> None:
         self.damage.append(Damage(0, 0, what))
 
 
-def _head(contents: Contents) -> tuple[str, str]:
-    """Return the session of a history and its form; both empty if it has none."""
+def head(contents: Contents) -> tuple[str, str]:
+    """Return the session of a history and the form of its messages, by its head or, if that is damaged, by the rest."""
     heads = [record for record in contents.records if record["t"] == "head"]
-    return (str(heads[-1]["session"]), str(heads[-1]["dialect"])) if heads else ("", "")
+    if heads:
+        return str(heads[-1]["session"]), str(heads[-1]["dialect"])
+    messages = [record["m"] for record in contents.records if record["t"] == "message"]
+    return "", wires.guessed(messages) if messages else ""
 
 
 def delete(path: str | Path, data_dir: Path | None = None) -> None:
@@ -299,7 +301,7 @@ def delete(path: str | Path, data_dir: Path | None = None) -> None:
     from ..artifacts.store import default_data_dir
 
     file = HistoryFile(Path(path))
-    handle, _ = _head(file.contents)
+    handle, _ = head(file.contents)
     with suppress(BursarError):  # it may be gone already
         Store((data_dir or default_data_dir()) / "bursar", Limits()).remove(handle, local_owner())
     file.close()

@@ -4,10 +4,13 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
-from ..artifacts import Session
+from ..artifacts import Artifact
 from ..budget.request.wire import dumps
 from ..errors import BursarError
 from .shelf import DOOR_BYTES, Shelf
+
+Opened = Callable[[str], Artifact]
+"""Opens an artifact by its reference."""
 
 _LINE_MAX_BYTES = 64 << 10
 _PLACE, _ITSELF = "$artifact", "$itself"
@@ -38,21 +41,21 @@ def taken_out(value: Any, shelf: Shelf, tool: str) -> Any:  # noqa: ANN401 - wha
     return {**name(dumps(value), "json"), "json": True} if len(dumps(line)) > _LINE_MAX_BYTES else line
 
 
-def put_back(value: Any, session: Session, tell: Callable[[str], None]) -> Any:  # noqa: ANN401 - whatever JSON can carry
+def put_back(value: Any, opened: Opened, tell: Callable[[str], None]) -> Any:  # noqa: ANN401 - whatever JSON can carry
     """Return a value as it was before `taken_out`; a text that is gone is told, and said in its place."""
     if isinstance(value, list):
-        return [put_back(item, session, tell) for item in cast("list[Any]", value)]
+        return [put_back(item, opened, tell) for item in cast("list[Any]", value)]
     if not isinstance(value, Mapping):
         return value
     fields = cast("Mapping[str, Any]", value)
     if _PLACE in fields:
-        return _read(fields, session, tell)
-    return {key: put_back(item, session, tell) for key, item in fields.get(_ITSELF, fields).items()}
+        return _read(fields, opened, tell)
+    return {key: put_back(item, opened, tell) for key, item in fields.get(_ITSELF, fields).items()}
 
 
-def _read(place: Mapping[str, Any], session: Session, tell: Callable[[str], None]) -> Any:  # noqa: ANN401 - whatever JSON can carry
+def _read(place: Mapping[str, Any], opened: Opened, tell: Callable[[str], None]) -> Any:  # noqa: ANN401 - whatever JSON can carry
     try:
-        artifact = session.open(str(place[_PLACE]))
+        artifact = opened(str(place[_PLACE]))
         text = artifact.read(0, artifact.size).decode("utf-8", "surrogatepass")
     except BursarError as error:
         tell(f"{place.get('chars', 0):,} characters of {place[_PLACE]} are gone: {error.message}")

@@ -1,7 +1,8 @@
 """What a conversation adds to a history by itself, in each form: results, and what stands for what was lost."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, cast
 
 from ..budget.request.dialects import DIALECTS
 from ..budget.request.wire import Part, Wire, get
@@ -29,6 +30,55 @@ def result(dialect: str, call: Part, text: str) -> Wire:
         )
         return {"role": "user", "parts": [{"function_response": response}]}
     return {"role": "tool", "tool_call_id": call.call, "content": text}
+
+
+def turn(dialect: str, text: str, calls: Sequence[Part]) -> Iterator[Wire]:
+    """Make the messages of a turn of the model's: what it said, and what it called."""
+    if dialect == "responses":
+        if text:
+            yield {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]}
+        for call in calls:
+            yield {"type": "function_call", "call_id": call.call, "name": call.name, "arguments": call.text}
+    elif dialect == "anthropic":
+        said = [{"type": "text", "text": text}] if text.strip() else []
+        made = [{"type": "tool_use", "id": call.call, "name": call.name, "input": _object(call.text)} for call in calls]
+        if said or made:
+            yield {"role": "assistant", "content": [*said, *made]}
+    elif text or calls:
+        function = [{"name": call.name, "arguments": call.text} for call in calls]
+        made = [
+            {"id": call.call, "type": "function", "function": given}
+            for call, given in zip(calls, function, strict=True)
+        ]
+        yield {"role": "assistant", "content": text or None} | ({"tool_calls": made} if made else {})
+
+
+def _object(text: str) -> Mapping[str, Any]:
+    """Return what a call was given as an object, as some forms want it."""
+    try:
+        given = json.loads(text)
+    except ValueError:
+        given = text
+    return cast("dict[str, Any]", given) if isinstance(given, dict) else {"input": given}
+
+
+def guessed(messages: Sequence[Wire]) -> str:
+    """Tell the form of messages by their fields."""
+    for message in messages:
+        if get(message, "parts") is not None:
+            return "pydantic_ai" if get(message, "kind") else "google"
+        if str(get(message, "type") or "message") != "message":
+            return "responses"
+        content: Any = get(message, "content")
+        listed = cast("list[Any]", content) if isinstance(content, list) else list[Any]()
+        kinds = {str(get(block, "type")) for block in listed}
+        if get(message, "role") == "tool" or get(message, "tool_calls"):
+            return "chat"
+        if kinds & {"tool_use", "tool_result", "thinking"}:
+            return "anthropic"
+        if kinds & {"input_text", "output_text"}:
+            return "responses"
+    return "chat"
 
 
 def append(dialect: str, messages: list[Wire], message: Wire) -> None:

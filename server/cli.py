@@ -26,6 +26,13 @@ JSON reply, and keeps the full content where `read_artifact` finds it.
   bursar tools                             list the tools, their arguments and what they cost
   bursar doctor                            try how well commands are kept in, and say what is missing
 
+For programs that call a model themselves; each has a --help of its own:
+
+  bursar fit --limit TOKENS < BODY         fit the body of a request, JSON in and JSON out
+  bursar history check|export|digest|delete FILE
+                                           look at a conversation: of bursar, Claude Code or Codex, or any messages
+  bursar task --type TYPE < RESULT         sum up what a task returned in one sentence
+
   bursar call terminal command='seq 1 200000'
 """
 
@@ -39,9 +46,14 @@ class _Parser(argparse.ArgumentParser):
 
 def main(words: Sequence[str] | None = None) -> None:
     """Run the command `bursar`; leaves with 0, with 1 if a called tool answered with an error, with 2 on bad usage."""
-    given = vars(_parser().parse_intermixed_args(words))
-    action, rest = given.pop("action"), given.pop("words")
+    words = sys.argv[1:] if words is None else words
     try:
+        if words and words[0] in ("fit", "history", "task"):
+            from .cli_history import run
+
+            raise SystemExit(run(words))
+        given = vars(_parser().parse_intermixed_args(words))
+        action, rest = given.pop("action"), given.pop("words")
         settings = Settings.load({name: parse(name, texts, _option(name)) for name, texts in given.items()})
         if action == "call":
             raise SystemExit(_call(settings, rest))
@@ -75,7 +87,8 @@ def main(words: Sequence[str] | None = None) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="bursar",
-        usage="bursar [serve | call TOOL NAME=TEXT ... | token NAME | tools | doctor] [settings]",
+        usage="bursar [serve | call TOOL NAME=TEXT ... | token NAME | tools | doctor] [settings]\n"
+        "       bursar fit | history | task ...",
         description=_DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,

@@ -10,7 +10,7 @@ import pytest
 ROOMS = Path(bursar.errors.__file__).parent.parent
 FILES = [
     path
-    for room in ("artifacts", "budget", "guard", "server", "tools")
+    for room in ("agent", "artifacts", "budget", "guard", "history", "server", "tools")
     for path in sorted((ROOMS / room).rglob("*.py"))
 ]
 

@@ -17,7 +17,9 @@ import pytest
         "content",
         "content.page",
         "pdf",
+        "history",
         "tools",
+        "agent",
         "server",
     ],
 )

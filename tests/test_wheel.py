@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-ROOMS = {"artifacts", "budget", "content", "errors", "guard", "pdf", "server", "tools"}
+ROOMS = {"agent", "artifacts", "budget", "content", "errors", "guard", "history", "pdf", "server", "tools"}
 
 
 @pytest.fixture(scope="module")

@@ -220,15 +220,23 @@ class Draft:
 
     def _same(self, one: _Item) -> Iterable[Any]:
         """Return what makes two results the same: their text, or the call that they came of."""
-        call = self._calls.get(one.part.call)
+        call = self._calls.get(one.key)
         return [one.part.text, (call.name, call.text)] if call is not None else [one.part.text]
 
     @cached_property
-    def _calls(self) -> Mapping[str, Part]:
-        return {part.call: part for one in self._replayed.history for part in one.parts if part.kind == "call"}
+    def _calls(self) -> Mapping[tuple[int, Path], Part]:
+        """The call that each result came of: the last one before it, since some providers give ids again."""
+        last: dict[str, Part] = {}
+        found: dict[tuple[int, Path], Part] = {}
+        for index, one in enumerate(self._replayed.history):
+            last |= {part.call: part for part in one.parts if part.kind == "call"}
+            found |= {
+                (index, part.path): last[part.call] for part in one.parts if part.kind == "result" and part.call in last
+            }
+        return found
 
     def _note(self, one: _Item) -> Edit:
-        part, call = one.part, self._calls.get(one.part.call)
+        part, call = one.part, self._calls.get(one.key)
         lines = part.text.count("\n") + 1
         facts: dict[str, Any] = {"omitted": f"{lines} lines, {len(part.text)} characters"}
         if call is not None:
@@ -248,7 +256,7 @@ class Draft:
         known = self._edits.get(one.row.index, {}).get(part.path)
         if known is not None and known.stored:
             return known.stored
-        call = self._calls.get(part.call)
+        call = self._calls.get(one.key)
         if part.kind == "result" and call and self._replayed.reads.is_own(call.name):
             # What bursar's own tools return names where all of it is; what others return may pretend to.
             found = _ARTIFACT.match(part.text)
@@ -297,7 +305,7 @@ class Draft:
             if self._is_enough:
                 return
             if one.part.kind == "result" or one.row.index not in self._signed:
-                call = self._calls.get(one.part.call)
+                call = self._calls.get(one.key)
                 facts = {"tokens": int(allowed)} | ({"call": self._again(call)} if call is not None else {})
                 self._replace(one, Edit(one.part.path, "ends", self._stored(one), facts))
 

@@ -32,15 +32,21 @@ def build(span: Sequence[Measured], allowance: int, of_user: int) -> dict[str, A
         allowance: tokens for all but what the user said.
         of_user: tokens for what the user said, which stays verbatim but for what takes more than a quarter of them.
     """
-    calls = [part for one in span for part in one.parts if part.kind == "call"]
-    exits = {part.call: code for one in span for part in one.parts if (code := exit_code(part)) is not None}
+    calls: list[tuple[Part, int | None]] = []
+    made: dict[str, int] = {}
+    for part in (part for one in span for part in one.parts):
+        if part.kind == "call":
+            made[part.call] = len(calls)
+            calls.append((part, None))
+        elif (code := exit_code(part)) is not None and part.call in made:
+            calls[made[part.call]] = (calls[made[part.call]][0], code)
     known: Counter[str] = Counter()
     for one in span:
         if one.role == "assistant":
             known.update(one.names)
     ranked = [name for name, _ in known.most_common()]
     gathered: dict[str, Iterable[str]] = {
-        "did": (_did(part, exits.get(part.call)) for part in reversed(calls)),
+        "did": (_did(part, code) for part, code in reversed(calls)),
         "files": (name for name in ranked if "/" in name),
         "names": (name for name in ranked if "/" not in name),
         "decided": (found for one in reversed(span) if one.role == "assistant" for found in _sentences(one)),

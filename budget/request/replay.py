@@ -155,9 +155,13 @@ def rendered(dialect: str, edit: Edit, value: Wire, reads: Reader) -> Any:  # no
         text = value if isinstance(value, str) else dumps(value)
         head, tail = cut.head(text, half), cut.tail(text, half)
         left_out = f"{len(text) - len(head) - len(tail)} characters; {how}"
-        return dumps({"head": head, "omitted": left_out, "tail": tail})
-    note = dumps({"omitted": f"{edit.facts['omitted']}; {how}", **told})
-    return DIALECTS[dialect].text_block(note) if "media" in edit.facts else note
+        note: Any = {"head": head, "omitted": left_out, "tail": tail}
+    else:
+        note = {"omitted": f"{edit.facts['omitted']}; {how}", **told}
+    if "media" in edit.facts:
+        return DIALECTS[dialect].text_block(dumps(note), value)
+    # Where a form wants an object, an object has to stay.
+    return note if isinstance(value, dict) else dumps(note)
 
 
 def _arguments(value: Wire, how: str) -> Any:  # noqa: ANN401 - whatever JSON can carry

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, Protocol
 
 from ..wire import Part, Wire
-from . import anthropic, chat, pydantic_ai, responses
+from . import anthropic, chat, google, langchain, pydantic_ai, responses
 
 Role = Literal["system", "user", "assistant", "result", "other"]
 
@@ -27,8 +27,8 @@ class Dialect(Protocol):
         """Make a user's message; `like` is another one, which shows the kind of object that is wanted."""
         ...
 
-    def text_block(self, text: str) -> Any:  # noqa: ANN401 - whatever JSON can carry
-        """Make what stands in a list in place of a medium."""
+    def text_block(self, text: str, like: Wire) -> Any:  # noqa: ANN401 - whatever JSON can carry
+        """Make what stands in a list in place of a medium, `like`."""
         ...
 
     def problems(self, messages: Sequence[Wire]) -> Iterator[str]:
@@ -40,6 +40,9 @@ DIALECTS: Mapping[str, Dialect] = {
     "chat": chat,
     "responses": responses,
     "anthropic": anthropic,
+    "google": google,
     "pydantic_ai": pydantic_ai,
+    "langchain": langchain,
 }
-"""By name: OpenAI chat completions and all that are compatible; OpenAI Responses; Anthropic Messages; pydantic-ai."""
+"""By name: OpenAI chat completions and all that are compatible; OpenAI Responses; Anthropic Messages; Google's
+contents; messages of pydantic-ai and of LangChain."""

@@ -45,7 +45,7 @@ def user(text: str, like: Wire | None) -> Wire:
     return {"role": "user", "content": text}
 
 
-def text_block(text: str) -> Any:  # noqa: ANN401 - whatever JSON can carry
+def text_block(text: str, like: Wire) -> Any:  # noqa: ANN401 - whatever JSON can carry
     """Make what stands in place of a medium."""
     return {"type": "text", "text": text}
 
