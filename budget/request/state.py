@@ -102,7 +102,7 @@ class Request:
     """A request that is to be made.
 
     Attributes:
-        dialect: `chat`, `responses`, `anthropic` or `pydantic_ai`.
+        dialect: `chat`, `responses`, `anthropic`, `google`, `pydantic_ai` or `langchain`.
         messages: the whole history, as it happened; it only ever grows, and no message in it is changed.
         system: the instructions, where the form has them beside the messages.
         tools: what the model may call; placeholders name no other tool.

@@ -246,7 +246,8 @@ def thoughts_of(message):
     if message.get("type") == "reasoning":
         return [message]
     blocks = message.get("parts") or message.get("content") or ()
-    return [b for b in blocks if isinstance(b, dict) and "thinking" in (b.get("type"), b.get("part_kind"))]
+    blocks = [block for block in blocks if isinstance(block, dict)]
+    return [one for one in blocks if "thinking" in (one.get("type"), one.get("part_kind")) or one.get("thought")]
 
 
 def test_signed_turns_keep_their_arguments():

@@ -253,7 +253,65 @@ def _pydantic_content(content):
     ]
 
 
-FORMS = {"chat": to_chat, "responses": to_responses, "anthropic": to_anthropic, "pydantic_ai": to_pydantic_ai}
+def to_google(messages):
+    """As Google's own API has it: results without an id, an answer to each call of the turn before, in its order."""
+    system = "\n".join(message["content"] for message in messages if message["role"] == "system")
+    out = []
+    names = {call["id"]: call["function"]["name"] for m in messages for call in m.get("tool_calls") or ()}
+    for message in messages:
+        if message["role"] == "system":
+            continue
+        if message["role"] == "tool":
+            part = {
+                "functionResponse": {"name": names[message["tool_call_id"]], "response": {"result": message["content"]}}
+            }
+            if out and out[-1]["role"] == "user" and "functionResponse" in out[-1]["parts"][0]:
+                out[-1]["parts"].append(part)
+            else:
+                out.append({"role": "user", "parts": [part]})
+            continue
+        content = message.get("content")
+        blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content or []
+        parts = [
+            {"text": block["text"]}
+            if block["type"] == "text"
+            else {"inlineData": {"mimeType": "image/png", "data": block["image_url"]["url"].partition(",")[2]}}
+            for block in blocks
+        ]
+        if message.get("reasoning_content"):
+            parts.insert(0, {"text": message["reasoning_content"], "thought": True})
+        calls = [{"name": c["function"]["name"], "args": arguments(c)} for c in message.get("tool_calls") or ()]
+        parts += [{"functionCall": call} for call in calls]
+        if calls and message.get("reasoning_content"):
+            parts[-len(calls)]["thoughtSignature"] = "c2ln" * 50
+        out.append({"role": "model" if message["role"] == "assistant" else "user", "parts": parts})
+    return system or None, out
+
+
+def to_langchain(messages):
+    out = []
+    for message in messages:
+        kind = {"user": "human", "assistant": "ai"}.get(message["role"], message["role"])
+        content = message.get("content") or ""
+        if message.get("reasoning_content"):
+            said = [{"type": "text", "text": content}] if isinstance(content, str) and content else content or []
+            content = [{"type": "thinking", "thinking": message["reasoning_content"], "signature": "s"}, *said]
+        one = {"type": kind, "content": content}
+        if message.get("tool_calls"):
+            calls = message["tool_calls"]
+            one["tool_calls"] = [{"name": c["function"]["name"], "args": arguments(c), "id": c["id"]} for c in calls]
+        out.append(one | ({"tool_call_id": message["tool_call_id"]} if kind == "tool" else {}))
+    return None, out
+
+
+FORMS = {
+    "chat": to_chat,
+    "responses": to_responses,
+    "anthropic": to_anthropic,
+    "google": to_google,
+    "pydantic_ai": to_pydantic_ai,
+    "langchain": to_langchain,
+}
 
 
 def tools(dialect, names=("bash", "read_artifact")):

@@ -22,9 +22,8 @@ def texts(value):
 
 def rejected(dialect, messages):
     """Return why a request would be rejected; empty if it would not be."""
-    return {"chat": _chat, "responses": _responses, "anthropic": _anthropic, "pydantic_ai": _pydantic_ai}[dialect](
-        messages
-    )
+    rules = {"chat": _chat, "responses": _responses, "anthropic": _anthropic, "google": _google}
+    return (rules | {"pydantic_ai": _pydantic_ai, "langchain": _langchain})[dialect](messages)
 
 
 def _chat(messages):
@@ -102,6 +101,46 @@ def _anthropic(messages):
         if message["role"] == "assistant" and number + 1 == len(messages) and waiting:
             return "`tool_use` ids were found without `tool_result` blocks"
     return ""
+
+
+def _google(contents):
+    if not contents or contents[0]["role"] != "user":
+        return "Please ensure that multiturn requests begin with a user turn"
+    waiting = []
+    for content in contents:
+        if not content["parts"]:
+            return "contents.parts must not be empty"
+        calls = [part["functionCall"] for part in content["parts"] if "functionCall" in part]
+        answers = [part["functionResponse"] for part in content["parts"] if "functionResponse" in part]
+        if content["role"] not in ("user", "model"):
+            return "Please use a valid role: user, model"
+        if sorted(answer["name"] for answer in answers) != sorted(call["name"] for call in waiting):
+            return "the number of function response parts must equal the number of function call parts"
+        if any(
+            not isinstance(one, dict) for one in [call["args"] for call in calls] + [a["response"] for a in answers]
+        ):
+            return "Invalid value: must be a Struct"
+        if any(not isinstance(part.get("text", ""), str) for part in content["parts"]):
+            return "Invalid value at text"
+        waiting = calls
+    return "function call without function response" if waiting else ""
+
+
+def _langchain(messages):
+    waiting = set()
+    for message in messages:
+        if message["type"] == "tool":
+            if message["tool_call_id"] not in waiting:
+                return "result without a call"
+            waiting.discard(message["tool_call_id"])
+            continue
+        if waiting:
+            return "calls without results"
+        calls = message.get("tool_calls") or ()
+        if any(not isinstance(call["args"], dict) for call in calls):
+            return "args must be an object"
+        waiting = {call["id"] for call in calls}
+    return "calls without results" if waiting or not messages else ""
 
 
 def _pydantic_ai(messages):

@@ -56,13 +56,13 @@ def _held(part: Wire, name: str) -> tuple[str, Any]:
     return next(((one, found) for one in (name, snake) if (found := get(part, one)) is not None), ("", None))
 
 
-def _result(response: Wire, path: Path, name: str, call: str) -> Part:
+def _result(response: object, path: Path, name: str, call: str) -> Part:
     """Take what a tool returned: itself, if it is the only thing that stands in its object."""
     fields = cast("dict[str, Any]", response) if isinstance(response, dict) else {}
     (key, value), *others = list(fields.items()) or [("", None)]
     if isinstance(value, str) and not others:
         return Part("result", (*path, key), value, value, name, call)
-    return Part("result", path, response, dumps(response), name, call)
+    return Part("result", path, response, dumps(cast("object", response)), name, call)
 
 
 def user(text: str, like: Wire | None) -> Wire:
