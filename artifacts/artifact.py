@@ -5,6 +5,7 @@ import stat
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..budget.content import Content
@@ -123,6 +124,11 @@ class Artifact(Record):
         """Keep an index for the next readers, if it was completed."""
         self._contents.keep_index(self, index)
 
+    @property
+    def tables(self) -> Path | None:
+        """Where the tables are kept that were made of the content; None if there are none."""
+        return self._contents.tables_of(self)
+
     def _open_source(self) -> int:
         source = self.source
         if source is None or self._opener is None:
@@ -158,6 +164,11 @@ class Opened:
     def size(self) -> int:
         """Length in bytes."""
         return self._size
+
+    @property
+    def status(self) -> os.stat_result:
+        """Which file it is."""
+        return os.fstat(self.descriptor)
 
     def read(self, offset: int, length: int) -> bytes:
         """Return up to `length` bytes from `offset`; fewer only at the end."""

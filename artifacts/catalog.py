@@ -197,7 +197,7 @@ class Catalog:
             except OSError as error:
                 if error.errno not in ABSENT:
                     return
-        for name in (content, f"{artifact}.idx"):
+        for name in (content, f"{artifact}.idx", f"{artifact}.tables"):
             if name:
                 self.folder.remove(name)
         if not existed:

@@ -4,9 +4,10 @@ import os
 import stat
 from contextlib import suppress
 from hashlib import sha256
+from pathlib import Path
 
 from . import errors, index
-from .folder import ABSENT, CREATE, Folder, read_at
+from .folder import ABSENT, CREATE, Folder, read_at, write
 from .index import BLOCK, INDEX_MAX_BYTES, LineIndex
 from .limits import Redaction
 from .records import Record
@@ -87,6 +88,36 @@ class Contents:
         with suppress(OSError):
             self.folder.replace(f"{record.id}.idx", index.dumps(record.size, _mtime_ns(record)))
             index.is_kept = True
+
+    def tables_of(self, record: Record) -> Path | None:
+        """Return where the tables of a content are kept; None if they are not."""
+        name = f"{record.id}.tables"
+        try:
+            os.close(self.folder.open(name))
+        except OSError:
+            return None
+        return self.folder.path / name
+
+    def keep_tables(self, record: Record, made: Path) -> int:
+        """Keep the tables of a content that will not change beside its record, and return their size.
+
+        They are only a shortcut, so a full disk is no failure.
+        """
+        if record.state == "live":
+            return 0
+        with suppress(OSError), made.open("rb") as source:
+            descriptor, temporary = self.folder.temporary()
+            try:
+                while block := source.read(BLOCK):
+                    write(descriptor, block)
+                self.folder.rename(temporary, f"{record.id}.tables")
+            except BaseException:
+                self.folder.remove(temporary)
+                raise
+            finally:
+                os.close(descriptor)
+            return source.tell()
+        return 0
 
     def ask_to_stop(self, artifact: str) -> None:
         """Ask whichever process writes a live artifact, given by its id, to stop.

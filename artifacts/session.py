@@ -202,6 +202,12 @@ class Session:
         """Let an artifact of this session cease to exist."""
         self.catalog.delete(artifact)
 
+    def keep_tables(self, artifact: Artifact, made: Path) -> None:
+        """Keep what a query made of an artifact of this session, if there is room: it goes with the artifact."""
+        with suppress(OSError):
+            if artifact.handle == self.handle and self.room.left() > made.stat().st_size:
+                self.room.spend(self._contents.keep_tables(artifact, made))
+
     def same_source(self, source: Source, opener: Opener | None = None) -> Artifact | None:
         """Return the latest whole artifact made from this state of a local file; fast."""
         self._touch()

@@ -9,6 +9,9 @@ from mcp_types import ToolAnnotations
 
 from ..tools.base import Tool, ToolArgs
 
+_ASSUMED = (("additionalProperties", True), ("minimum", 0))
+"""What is assumed of a schema that does not say it, of numbers by whoever reads what they are."""
+
 _SESSION = {"type": "string", "description": "ses_… of an earlier artifact"}
 
 
@@ -70,7 +73,7 @@ def input_schema(arguments: type[ToolArgs]) -> dict[str, Any]:
 
 
 def _plain(schema: dict[str, Any]) -> dict[str, Any]:
-    kept = {key: value for key, value in schema.items() if key != "title"}
+    kept = {key: value for key, value in schema.items() if key != "title" and (key, value) not in _ASSUMED}
     if "default" in kept and not kept["default"]:
         del kept["default"]
     if "properties" in kept:

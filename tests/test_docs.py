@@ -42,7 +42,7 @@ def commands(document):
         for line in block.replace("\\\n", " ").splitlines():
             words = shlex.split(line, comments=True)
             if words[:3] == ["uv", "run", "--no-dev"]:
-                words = words[3:]
+                words = words[5:] if words[3:5] == ["--extra", "sql"] else words[3:]
             if words[:1] == ["bursar"] and words[1:2] in (["call"], ["tools"], ["--version"]):
                 yield words[1:]
 

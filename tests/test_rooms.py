@@ -16,6 +16,7 @@ import pytest
         "guard.workers",
         "content",
         "content.page",
+        "content.sql",
         "pdf",
         "history",
         "tools",

@@ -13,7 +13,8 @@ from ..artifacts.reader import Excerpt
 from ..artifacts.search import Found
 from ..artifacts.spans import Span
 from ..errors import BursarError
-from .base import Call, Reading, ShownArgs
+from . import asking
+from .base import Call, Done, Reading, ShownArgs, unlisted
 from .progress import Counter, in_thread, watched
 
 QUICK_BYTES = 1 << 20
@@ -36,12 +37,13 @@ class ExcerptArgs(ShownArgs):
     lines: str | None = Field(None, description='"40-50", "-50": the last', coerce_numbers_to_str=True)
     grep: str | None = Field(None, description="regex")
     context: str | None = Field(None, description='"3" or "2-5" lines', coerce_numbers_to_str=True)
-    count: bool = Field(default=False, description="matches only")
+    count: bool = unlisted(default=False)
+    sql: str | None = asking.OFFERED
 
     @property
     def asks(self) -> bool:
-        """Whether a part is asked for at all."""
-        return self.grep is not None or bool(self._ranges())
+        """Whether a part is asked for at all, or a query."""
+        return self.grep is not None or self.sql is not None or bool(self._ranges())
 
     def span(self) -> tuple[str, Span | None]:
         """Return the unit of the range that is asked for, and the range, or None for all.
@@ -72,6 +74,8 @@ class ExcerptArgs(ShownArgs):
             BursarError: bad_argument, bad_range.
         """
         unit, span = self.span()
+        if self.sql is not None and (self.grep is not None or span is not None):
+            raise BursarError("bad_argument", "sql is given with a range or grep", "Say it in SQL, with WHERE or LIMIT")
         if self.grep is None:
             return None
         around = _CONTEXT.fullmatch(self.context or "0")
@@ -91,8 +95,8 @@ class ExcerptArgs(ShownArgs):
         )
 
 
-async def part(args: ExcerptArgs, artifact: Artifact, call: Call, began: float) -> Reading:
-    """Show the part of an artifact that is asked for: a range, or what matches.
+async def part(args: ExcerptArgs, artifact: Artifact, call: Call, began: float) -> Done | Reading:
+    """Show the part of an artifact that is asked for: a range, what matches, or the answer to a query.
 
     Args:
         args: what is asked for.
@@ -103,7 +107,10 @@ async def part(args: ExcerptArgs, artifact: Artifact, call: Call, began: float) 
     Raises:
         BursarError: bad_argument, bad_range, timeout, and whatever the reader and the search raise.
     """
-    if (query := args.query()) is not None:
+    query = args.query()
+    if args.sql is not None:
+        return await asking.shown(args.sql, artifact, call, left_s(call, began))
+    if query is not None:
         room = call.room - _FRAME_TOKENS
         query = replace(query, sections=artifact.path.endswith(".md"), room=room)
         found = await matches(artifact, replace(query, first=room) if args.max_tokens else query, call, began)

@@ -16,8 +16,8 @@ from ..artifacts.search import DEADLINE_S
 from ..artifacts.spans import Span
 from ..budget.page import Page, Piece
 from ..errors import BursarError
-from . import excerpts
-from .base import Call, Fact, Progress, Reading, Tool, unlisted
+from . import asking, excerpts
+from .base import Call, Fact, Outcome, Progress, Reading, Tool, unlisted
 from .excerpts import ExcerptArgs
 from .progress import Counter, watched
 from .running import Looks, recorded, still_running
@@ -38,7 +38,7 @@ class ReadArtifactArgs(ExcerptArgs):
 
 
 class ReadArtifact(Tool[ReadArtifactArgs]):
-    """Read on in an earlier output, search it, or list them."""
+    """Read on in an earlier output, ask it, or list them."""
 
     name: ClassVar[str] = "read_artifact"
     read_only: ClassVar[bool] = True
@@ -54,9 +54,11 @@ class ReadArtifact(Tool[ReadArtifactArgs]):
         if args.search is not None:
             return f"{args.search!r} in {name or 'all artifacts'}"
         if not name:
-            return "listed artifacts"
+            return args.sql or "listed artifacts"
         if args.grep is not None:
             return f"{args.grep!r} in {name}"
+        if args.sql is not None:
+            return f"{args.sql} in {name}"
         asked = (
             f"{unit} {part}"
             for unit, part in (("lines", args.lines), ("bytes", args.bytes), ("tail", args.tail))
@@ -64,7 +66,7 @@ class ReadArtifact(Tool[ReadArtifactArgs]):
         )
         return " ".join(["read", name, *asked])
 
-    async def run(self, args: ReadArtifactArgs, call: Call) -> Reading:
+    async def run(self, args: ReadArtifactArgs, call: Call) -> Outcome:
         """Read.
 
         Raises:
@@ -73,6 +75,9 @@ class ReadArtifact(Tool[ReadArtifactArgs]):
         if args.search is not None:
             return await _ranked(args.search, args, call)
         query = args.query()
+        if args.sql is not None:
+            asked = call.session.open(args.artifact, call.workspace.descriptor) if args.artifact else None
+            return await asking.shown(args.sql, asked, call, excerpts.left_s(call, time.monotonic()))
         unit, span = args.span()
         if not args.artifact:
             return await anyio.to_thread.run_sync(_listing, args, span, call)

@@ -51,7 +51,7 @@ class ReadFileArgs(ExcerptArgs):
 
 
 class ReadFile(Tool[ReadFileArgs]):
-    """Look at a file of any size or kind, show lines of it or search it."""
+    """Look at a file of any size or kind."""
 
     name: ClassVar[str] = "read_file"
     read_only: ClassVar[bool] = True

@@ -20,7 +20,7 @@ from ..guard.net import Failure, Response
 from ..guard.net.cache import Entry
 from ..guard.workers import Json
 from . import excerpts
-from .base import Call, Done, Fact, Outcome, Tool
+from .base import Call, Done, Fact, Outcome, Reading, Tool
 from .excerpts import ExcerptArgs
 from .fetched import cache_of, fetched, longer, margin_s, reply_s
 from .progress import Counter, watched
@@ -76,7 +76,7 @@ class WebFetchArgs(ExcerptArgs):
 
 
 class WebFetch(Tool[WebFetchArgs]):
-    """Fetch a page as Markdown, or a PDF, feed, JSON or image; search it or show lines."""
+    """Fetch a page as Markdown, or a PDF, feed, JSON or image."""
 
     name: ClassVar[str] = "web_fetch"
     read_only: ClassVar[bool] = True
@@ -134,7 +134,9 @@ async def _part(job: "_Fetch", args: WebFetchArgs) -> Done:
         done = await job.done()
         if args.asks and isinstance(done.output, Artifact):
             reading = await excerpts.part(args, done.output, job.call, job.started)
-            done = replace(done, facts={**_news(done.facts), **reading.facts}, view=reading.page)
+            told = {**_news(done.facts), **reading.facts}
+            is_page = isinstance(reading, Reading)
+            done = replace(done, facts=told, view=reading.page) if is_page else replace(reading, facts=told)
     except BursarError as error:
         done = replace(done, facts={**done.facts, "code": error.code, "cause": error.message, "fix": error.fix})
     return replace(done, facts={"url": job.url, **done.facts})

@@ -72,14 +72,14 @@ def _ragged(rows: list[list[str]]) -> dict[str, str]:
     return {"ragged": f"{plural(odd, 'row')} without exactly {usual} fields, the first is row {first:,}"}
 
 
-def _is_header(rows: list[list[str]]) -> bool:
+def is_header(rows: list[list[str]]) -> bool:
     """Tell a header from a row of data: names differ from one another, and none is a number."""
     names = [name.strip() for name in rows[0]]
     return len(set(names)) == len(names) and not any(_is_number(name) for name in names)
 
 
 def _header(rows: list[list[str]]) -> tuple[list[str], list[list[str]]]:
-    if _is_header(rows):
+    if is_header(rows):
         names = [clean(name.strip(), 60) or f"({place})" for place, name in enumerate(rows[0], start=1)]
         widest = max(map(len, rows))
         return names + [f"({place})" for place in range(len(names) + 1, widest + 1)], rows[1:]

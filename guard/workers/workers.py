@@ -115,6 +115,7 @@ class Workers:
         deadline_s: float = 8.0,
         memory_bytes: int = 1_500_000_000,
         within_s: float = math.inf,
+        threads: int = 1,
     ) -> Json:
         """Run `function(**args)` in a worker process and return its JSON result.
 
@@ -122,10 +123,11 @@ class Workers:
             function: such as `bursar.content.pictures:inspect`; a public function of this package.
             args: keyword arguments, as JSON has them.
             reads: files and directories that it may read.
-            writes: files, which exist, that it may read and change.
+            writes: files, which exist, that it may read and change, and directories in which it may make some.
             deadline_s: seconds from when the process begins with it; the process may take its time to start.
             memory_bytes: address space of the process (Linux, macOS).
             within_s: seconds for all of it, waiting for a turn included.
+            threads: that compute at the same time, each of which may take so much processor time.
 
         Raises:
             BursarError: as the function raised it; `bad_argument` for arguments that are too long; else `too_slow`,
@@ -134,7 +136,7 @@ class Workers:
         named = _NAME.fullmatch(function)
         if named is None or named["package"] not in self._packages:
             raise ValueError(f"not a public function of {', '.join(self._packages)}: {function!r}")
-        request = _request(function, args, reads, writes, deadline_s, memory_bytes)
+        request = _request(function, args, reads, writes, deadline_s * threads, memory_bytes)
         ends_at = anyio.current_time() + within_s
         try:
             with anyio.fail_after(max(0.0, min(self._patience_s, within_s))):
@@ -221,7 +223,7 @@ def _request(
     args: Mapping[str, Any],
     reads: Iterable[Path | str],
     writes: Iterable[Path | str],
-    deadline_s: float,
+    cpu_s: float,
     memory_bytes: int,
 ) -> bytes:
     message = {
@@ -229,7 +231,7 @@ def _request(
         "args": dict(args),
         "reads": [str(path) for path in reads],
         "writes": [str(path) for path in writes],
-        "cpu_s": deadline_s,
+        "cpu_s": cpu_s,
         "memory_bytes": memory_bytes,
     }
     request = json.dumps(message).encode()

@@ -1,0 +1,1 @@
+"""Questions in SQL over stored contents: each is a table or several, and DuckDB in a worker answers."""

@@ -1,0 +1,297 @@
+"""Contents as tables: what DuckDB is asked of each kind is what is in it."""
+
+import csv
+import io
+import json
+import os
+import random
+import sqlite3
+import string
+
+import pytest
+from bursar.content.sql.query import sql_query
+from bursar.errors import BursarError
+
+pytest.importorskip("duckdb")
+
+
+@pytest.fixture
+def ask(tmp_path):
+    contents = {}
+
+    def given(name, content):
+        path = tmp_path / name
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        contents[f"a{len(contents) + 1}"] = path
+        return asked
+
+    def asked(sql, form="", **kept):
+        scratch, target = tmp_path / "scratch", tmp_path / "target"
+        scratch.mkdir(exist_ok=True)
+        for left in scratch.iterdir():
+            left.unlink()
+        target.write_bytes(b"")
+        described = [
+            {
+                "id": name,
+                "path": str(path),
+                "size": path.stat().st_size,
+                "device": path.stat().st_dev,
+                "inode": path.stat().st_ino,
+                "name": path.name,
+                "is_asked": name == "a1",
+                "kept": kept.get(name, ""),
+            }
+            for name, path in contents.items()
+        ]
+        asked.told = sql_query(sql, described, str(scratch), str(target), form)
+        asked.scratch = scratch
+        if "failed" in asked.told:
+            raise BursarError(*asked.told["failed"])
+        text = target.read_bytes()
+        if form:
+            return text
+        if asked.told["form"] == "ndjson":
+            return [tuple(json.loads(line).values()) for line in text.decode().split("\n") if line]
+        return [tuple(row) for row in csv.reader(io.StringIO(text.decode(), newline=""))][1:]
+
+    asked.given = given
+    return asked
+
+
+def refused(ask, sql):
+    with pytest.raises(BursarError) as caught:
+        ask(sql)
+    return caught.value
+
+
+def test_a_table_is_asked_by_its_columns_with_their_types(ask):
+    ask.given("a.csv", "city,born,people\nBern,1191-01-01,134591\nBiel,1225-06-01,\n")
+    assert ask("SELECT city, people + 1 FROM t WHERE born > DATE '1100-01-01' ORDER BY 1") == [
+        ("Bern", "134592"),
+        ("Biel", ""),
+    ]
+    assert ask("SELECT count(*) FROM a1 JOIN t USING (city)") == [("2",)]
+
+
+@pytest.mark.parametrize(("name", "sign"), [("a.tsv", "\t"), ("a.csv", ";")])
+def test_other_delimiters_are_known(ask, name, sign):
+    ask.given(name, "".join(f"{n}{sign}x{n}\n" if n else f"n{sign}name\n" for n in range(20)))
+    assert ask("SELECT name FROM t WHERE n = 7") == [("x7",)]
+
+
+def test_a_table_without_names_keeps_its_first_row(ask):
+    ask.given("a.csv", "1,2\n3,4\n5,6\n")
+    assert ask("SELECT count(*), sum(column0) FROM t") == [("3", "9")]
+
+
+def test_a_table_that_changes_its_types_late_or_has_ragged_rows_loses_nothing(ask):
+    rows = [f"{n},{n}" for n in range(50_000)] + ["last,x"]
+    ask.given("a.csv", "id,value\n" + "\n".join(rows) + "\n")
+    assert ask("SELECT count(*), max(id) FROM t WHERE value = 'x'") == [("1", "last")]
+    ragged = "id,value\n" + "".join(f"{n},{n}{',more' * (n % 3)}\n" for n in range(1000))
+    ask.given("b.csv", ragged)
+    assert ask("SELECT count(*) FROM a2") == [("1000",)]
+    assert ask.told["notes"]
+
+
+def test_text_is_its_lines_as_they_are_and_numbered(ask):
+    weird = b'one\n\n"two\r\nthree, x\ty\n  lead\r\n\nlast'
+    ask.given("a.log", weird)
+    assert ask("SELECT n, line FROM t ORDER BY n") == [
+        ("1", "one"),
+        ("2", ""),
+        ("3", '"two'),
+        ("4", "three, x\ty"),
+        ("5", "  lead"),
+        ("6", ""),
+        ("7", "last"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "odd", [b"", b"10%\r20%\rdone\n", b"bad \xff byte\n", bytes(range(1, 32)) + b"\n", b"x" * 3_000_000 + b"\n"]
+)
+def test_lines_keep_their_numbers_in_large_texts_whatever_else_they_hold(ask, odd):
+    chance = random.Random(3)
+    letters = string.printable.replace("\n", "").replace("\r", "")
+    lines = ["".join(chance.choices(letters, k=chance.randint(0, 200))) for _ in range(20_000)]
+    ask.given("a.log", odd + ("\n".join(lines) + "\n").encode())
+    first = odd.count(b"\n")
+    wanted = [0, 1, 777, 9_001, 19_999]
+    numbers = ", ".join(str(first + 1 + n) for n in wanted)
+    found = ask(f"SELECT n, line FROM t WHERE n IN ({numbers}) ORDER BY n")
+    assert [line for _, line in found] == [lines[n] for n in wanted]
+    assert ask("SELECT count(*), max(n) FROM t") == [(str(20_000 + first),) * 2]
+
+
+def test_columns_are_made_of_lines_by_a_regular_expression(ask):
+    ask.given("a.log", "".join(f"2026-01-{n % 28 + 1:02} GET /p{n % 3} {200 if n % 5 else 500}\n" for n in range(100)))
+    sql = (
+        "SELECT path, count(*) FROM (SELECT unnest(regexp_extract(line, '(/\\S+) (\\d+)', ['path', 'status'])) FROM t)"
+    )
+    assert ask(sql + " WHERE status = '500' GROUP BY 1 ORDER BY 1") == [("/p0", "7"), ("/p1", "6"), ("/p2", "7")]
+
+
+def test_a_list_of_objects_is_rows_with_nested_columns(ask):
+    rows = [
+        {"id": n, "user": {"name": f"u{n}"}, "tags": ["a", "b"][: n % 3], "x" if n % 2 else "y": n} for n in range(9)
+    ]
+    ask.given("a.json", json.dumps(rows))
+    assert ask('SELECT "user".name, len(tags), x FROM t WHERE id = 5') == [("u5", "2", "5")]
+    assert ask("SELECT tag, count(*) FROM t, unnest(tags) AS u(tag) GROUP BY 1 ORDER BY 1") == [("a", "6"), ("b", "3")]
+    assert ask("SELECT tags FROM t WHERE id = 2") == [(["a", "b"],)]
+
+
+def test_the_lists_and_maps_of_a_document_are_its_parts(ask):
+    packages = {f"node_modules/p{n}": {"version": f"1.{n}.0", "dev": n % 2 == 0} for n in range(100)}
+    document = {"name": "project", "meta": {"runs": [{"ok": True}, {"ok": False}]}, "packages": packages}
+    ask.given("a.json", json.dumps(document))
+    assert ask("SELECT count(*) FROM t.packages WHERE dev") == [("50",)]
+    assert ask("SELECT version FROM a1.packages WHERE key = 'node_modules/p7'") == [("1.7.0",)]
+    assert ask("SELECT count(*) FROM t.runs WHERE ok") == [("1",)]
+    assert ask("SELECT name, len(packages) FROM t") == [("project", "100")]
+    assert ask("SELECT p.version FROM (SELECT unnest(packages) AS p FROM t) WHERE p.key LIKE '%/p42'") == [("1.42.0",)]
+
+
+def test_a_map_is_its_entries(ask):
+    ask.given("a.json", json.dumps({f"k{n}": n for n in range(50)}))
+    assert ask("SELECT value FROM t WHERE key = 'k7'") == [("7",)]
+
+
+@pytest.mark.parametrize(
+    "document", [[], {}, [1, "x", None], [[1, 2], [3]], "text", 7, None, [{}], [{"": 1}], [{"a": 1, "A": 2}]]
+)
+def test_any_document_is_a_table(ask, document):
+    ask.given("a.json", json.dumps(document) + " " * 10)
+    assert len(ask("FROM t")) == (len(document) if isinstance(document, list) else 1)
+
+
+def test_numbers_too_large_for_others_and_rows_of_many_keys_are_there(ask):
+    ask.given("a.json", json.dumps([{"big": 2**70, "small": 1}, {"big": 1, "small": 2}]))
+    assert ask("SELECT max(big) FROM t") == [(str(2**70),)]
+    ask.given(
+        "b.json",
+        json.dumps(
+            [{f"k{n}": n if n % 2 else str(n) for n in range(start, start + 400)} for start in range(0, 1000, 200)]
+        ),
+    )
+    assert ask("SELECT count(*) FROM a2 WHERE json_extract(_all, '$.k399') = 399") == [("2",)]
+
+
+def test_json_lines_are_rows_and_those_that_are_none_are_told(ask):
+    ask.given("a.jsonl", "".join(json.dumps({"n": n, "once": 1} if n == 7 else {"n": n}) + "\n" for n in range(100)))
+    assert ask("SELECT n FROM t WHERE once = 1") == [("7",)]
+    ask.given("b.jsonl", "".join(json.dumps({"n": n}) + "\n" for n in range(100)) + '{"n": 1\n')
+    assert ask("SELECT count(*) FROM a2") == [("100",)]
+    assert "1 line" in ask.told["notes"][0]
+
+
+def test_a_database_has_its_tables_with_every_value(ask, tmp_path):
+    values = [
+        (1, "x,'\"\n", 0.1 + 0.2, None, b"\x00\xff"),
+        (2, "", -1e300, "NULL", None),
+        (2**62, "ü", 1 / 3, "7", b""),
+    ]
+    with sqlite3.connect(tmp_path / "made.db") as database:
+        database.execute("CREATE TABLE things (id INTEGER, name TEXT, ratio REAL, free, data BLOB)")
+        database.executemany("INSERT INTO things VALUES (?, ?, ?, ?, ?)", values)
+        database.execute("CREATE TABLE loose (year, late)")
+        database.executemany("INSERT INTO loose VALUES (?, ?)", [("2013", "5"), ("2014", "")])
+        database.execute("CREATE VIEW two AS SELECT * FROM things WHERE id = 2")
+    database.close()
+    ask.given("a.db", (tmp_path / "made.db").read_bytes())
+    found = ask("SELECT id, name, ratio, free, data FROM t.things")
+    told = [(int(i), name, float(ratio), free, data) for i, name, ratio, free, data in found]
+    assert told == [(i, name, ratio, free or "", (data or b"").hex().upper()) for i, name, ratio, free, data in values]
+    assert ask("SELECT count(*) FROM t.things WHERE free IS NULL") == [("1",)]
+    assert ask("SELECT count(*) FROM t.two") == [("1",)]
+    assert ask("SELECT sum(year), sum(late) FROM a1.loose") == [("4027", "5")]
+
+
+def test_what_was_made_of_a_content_answers_the_next_query(ask, tmp_path):
+    ask.given("a.json", json.dumps([{"id": n} for n in range(100)]))
+    assert ask("SELECT count(*) FROM t") == [("100",)]
+    assert ask.told["kept"] == ["a1"]
+    kept = tmp_path / "kept"
+    kept.write_bytes((ask.scratch / "a1.tables").read_bytes())
+    assert ask("SELECT max(id) FROM t", a1=str(kept)) == [("99",)]
+    assert ask.told["kept"] == []
+    assert refused(ask, "WITH gone AS (DELETE FROM kept_a1._ RETURNING id) SELECT count(*) FROM gone").code == "bad_sql"
+
+
+@pytest.mark.parametrize("form", ["csv", "tsv", "json", "ndjson", "md", "parquet"])
+def test_a_result_is_written_in_every_form(ask, form):
+    ask.given("a.csv", "id,name\n1,one\n2,a|b\n")
+    written = ask("SELECT id, name FROM t ORDER BY id", form)
+    shown = {
+        "csv": b"id,name\n1,one\n2,a|b\n",
+        "tsv": b"id\tname\n1\tone\n2\ta|b\n",
+        "md": b"| id | name |\n| --- | --- |\n| 1 | one |\n| 2 | a\\|b |\n",
+    }
+    if form in shown:
+        assert written == shown[form]
+    elif form == "parquet":
+        assert written.startswith(b"PAR1")
+        assert written.endswith(b"PAR1")
+    else:
+        rows = json.loads(written) if form == "json" else [json.loads(line) for line in written.splitlines()]
+        assert rows == [{"id": 1, "name": "one"}, {"id": 2, "name": "a|b"}]
+
+
+def test_a_parquet_is_read_as_it_is(ask):
+    ask.given("a.csv", "id,name\n1,one\n2,two\n")
+    ask.given("b.parquet", ask("FROM t", "parquet"))
+    assert ask("SELECT b.name FROM t JOIN a2 b USING (id) WHERE id = 2") == [("two",)]
+
+
+@pytest.mark.parametrize(
+    ("sql", "said"),
+    [
+        ("SELECT nmae FROM t", 'Did you mean "name"'),
+        ("SELECT * FROM cities", "There is t(id BIGINT, name VARCHAR)"),
+        ("SELECT lenght(name) FROM t", 'Did you mean "length"'),
+        ("SELCT 1", "DuckDB's SQL"),
+        ("SELECT sum(name) FROM t", "TRY_CAST"),
+        ("SELECT name::INT FROM t", "TRY_CAST"),
+        ("", "Give one query"),
+        ("SELECT 1; SELECT 2", "Give one query"),
+        ("DELETE FROM t", "only read"),
+        ("FROM '/etc/passwd'", "There is t("),
+        ("FROM read_csv('/etc/passwd')", "no files"),
+    ],
+)
+def test_what_is_wrong_with_a_query_is_told_with_what_to_ask_instead(ask, sql, said):
+    ask.given("a.csv", "id,name\n1,one\n2,two\n")
+    assert said in str(refused(ask, sql))
+
+
+def test_what_has_no_tables_says_what_has(ask):
+    ask.given("a.png", b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 8)
+    error = refused(ask, "FROM t")
+    assert error.code == "not_a_table"
+    assert "CSV" in error.fix
+
+
+def test_another_file_under_the_name_is_not_read(ask, tmp_path):
+    ask.given("a.csv", "id,name\n1,one\n")
+    real = os.stat
+    path = tmp_path / "a.csv"
+    inode = real(path).st_ino
+    with pytest.raises(BursarError, match="source_changed"):
+        sql_query(
+            "FROM t",
+            [
+                {
+                    "id": "a1",
+                    "path": str(path),
+                    "size": 5,
+                    "device": 1,
+                    "inode": inode + 1,
+                    "name": "a",
+                    "is_asked": True,
+                }
+            ],
+            str(tmp_path),
+            str(tmp_path / "target"),
+        )

@@ -1,0 +1,138 @@
+"""Artifacts asked in SQL, by a client of a real server: joined, kept, killed, and never another's."""
+
+import json
+import os
+import re
+import sys
+
+import pytest
+from hostile_queries import BOMBS, ESCAPES
+from replies import reply_of
+from wire import Client, server
+
+pytest.importorskip("duckdb")
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere DuckDB alone keeps a query in")
+
+
+@pytest.fixture(scope="module")
+def work(tmp_path_factory):
+    work = tmp_path_factory.mktemp("work")
+    (work / "cities.csv").write_text("city,canton,people\nBern,BE,134591\nBiel,BE,55206\nBasel,BS,173863\n")
+    (work / "cantons.json").write_text(json.dumps([{"code": "BE", "name": "Bern"}, {"code": "BS", "name": "Basel"}]))
+    (work / "visits.log").write_text("".join(f"2026-01-01 GET /{'BE' if n % 3 else 'BS'} {n}\n" for n in range(300)))
+    (work / "big.json").write_text(json.dumps([{"id": n, "tag": f"t{n % 7}"} for n in range(60_000)]))
+    (work / "secret.csv").write_text("token\nhunter2\n")
+    return work
+
+
+@pytest.fixture(scope="module")
+def client(work):
+    with server("--root", str(work), "--data-dir", str(work.parent / "data"), "--patience-s", "20") as client:
+        yield client
+
+
+def rows(reply):
+    return reply.partition("\n")[2].splitlines()
+
+
+def stored(client, path):
+    return re.search(r"\ba\d+", client.call("read_file", path=path, lines="1")[0])[0]
+
+
+def test_a_file_is_asked_in_the_call_that_reads_it(client):
+    reply, is_error, _ = client.call("read_file", path="cities.csv", sql="SELECT canton, sum(people) FROM t GROUP BY 1")
+    assert not is_error
+    assert sorted(rows(reply)) == ["BE,189797", "BS,173863", "canton,sum(people)"]
+
+
+def test_artifacts_of_several_kinds_are_joined_by_their_ids(client):
+    cities, cantons, visits = (stored(client, name) for name in ("cities.csv", "cantons.json", "visits.log"))
+    sql = (
+        f"SELECT c.name, sum(t.people), (SELECT count(*) FROM {visits} WHERE line LIKE '%/' || c.code || ' %') "
+        f"FROM t JOIN {cantons} c ON c.code = t.canton GROUP BY ALL ORDER BY 1"
+    )
+    reply, is_error, _ = client.call("read_artifact", artifact=cities, sql=sql)
+    assert not is_error, reply
+    assert rows(reply)[1:] == ["Basel,173863,100", "Bern,189797,200"]
+    reply, _, _ = client.call("read_artifact", sql=f"SELECT count(*) FROM {visits} JOIN {cities} ON n = people")
+    assert rows(reply)[1:] == ["0"]
+
+
+def test_a_result_is_an_artifact_that_can_be_asked_again(client):
+    reply = client.call("read_file", path="big.json", sql="SELECT id, tag FROM t WHERE id % 2 = 0 ORDER BY id")[0]
+    told = reply_of(reply)
+    assert told["rows"] == 30_000
+    assert "lines" in told["incomplete"]
+    name = told["artifact"].rpartition("/")[2]
+    again = client.call("read_artifact", artifact=name, sql="SELECT tag, count(*) FROM t GROUP BY 1 ORDER BY 1")[0]
+    assert rows(again)[1] == "t0,4286"
+    assert rows(client.call("read_artifact", artifact=name, lines="30001")[0]) == ["59998,t1"]
+
+
+def test_what_was_made_of_a_document_is_kept_and_goes_with_it(client):
+    artifact = stored(client, "big.json")
+    first = client.call("read_artifact", artifact=artifact, sql="SELECT max(id) FROM t")
+    kept = os.path.join(client.directory, f"{artifact}.tables")
+    assert os.path.getsize(kept) > 0
+    inode = os.stat(kept).st_ino
+    again = client.call("read_artifact", artifact=artifact, sql="SELECT max(id) FROM t")
+    assert rows(again[0]) == rows(first[0])
+    assert os.stat(kept).st_ino == inode
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"sql": "SELECT nme FROM t"}, 'Did you mean "name"'),
+        ({"sql": "SELECT 1", "lines": "1-2"}, "Say it in SQL"),
+        ({"sql": "FROM a999"}, "does not exist"),
+    ],
+)
+def test_a_query_that_cannot_be_is_told_what_can(client, arguments, said):
+    reply, is_error, _ = client.call("read_file", path="cantons.json", **arguments)
+    assert is_error
+    assert said in reply
+
+
+def test_no_query_reaches_a_file_another_session_or_the_settings(client, work):
+    other = client.call("read_file", path="secret.csv")[0]
+    with server("--root", str(work), "--data-dir", str(work.parent / "data")) as stranger:
+        stranger.call("read_file", path="cities.csv")
+        own = stored(stranger, "cities.csv")
+        path = os.path.join(client.directory, reply_of(other)["artifact"].rpartition("/")[2])
+        for sql in ESCAPES[::7]:  # tests/long/sql.py tries all
+            aimed = sql.replace("VICTIM", path).replace("ROOT", str(work)).replace("DATA", str(work.parent / "data"))
+            reply, is_error, _ = stranger.call("read_artifact", artifact=own, sql=aimed)
+            assert is_error, (aimed, reply)
+            assert "hunter2" not in reply, (aimed, reply)
+    assert not (work / "evil.csv").exists()
+
+
+def test_a_query_without_end_is_ended_and_others_are_answered_meanwhile(client):
+    artifact = stored(client, "cities.csv")
+    endless = client.send("tools/call", {"name": "read_artifact", "arguments": {"artifact": artifact, "sql": BOMBS[0]}})
+    small = client.send("tools/call", {"name": "read_file", "arguments": {"path": "cities.csv"}})
+    assert client.next()["id"] == small
+    client.send("notifications/cancelled", {"requestId": endless}, notify=True)
+    assert not client.call("read_artifact", artifact=artifact, sql="SELECT 1 FROM t LIMIT 1")[1]
+
+
+def test_a_query_that_wants_all_memory_is_refused(client):
+    artifact = stored(client, "cities.csv")
+    reply, is_error, _ = client.call("read_artifact", artifact=artifact, sql="SELECT repeat('x', 4000000000)")
+    assert is_error
+    assert reply.startswith(("too_large: ", "sql_failed: "))
+
+
+def test_without_duckdb_no_schema_speaks_of_it_and_a_query_is_told_what_to_install(work, tmp_path):
+    hidden = "import sys; sys.modules['duckdb'] = None; import importlib.util as u; f = u.find_spec; "
+    hidden += "u.find_spec = lambda name, *more: None if name == 'duckdb' else f(name, *more); "
+    hidden += "from bursar.server.cli import main; main()"
+    options = ["--root", str(work), "--data-dir", str(tmp_path)]
+    client = Client([sys.executable, "-c", hidden, *options])
+    client.handshake()
+    assert not any("sql" in tool["inputSchema"]["properties"] for tool in client.tools())
+    reply, is_error, _ = client.call("read_file", path="cities.csv", sql="FROM t")
+    client.close()
+    assert is_error
+    assert "bursar[sql]" in reply
