@@ -21,6 +21,7 @@ LABEL = re.compile(r"-[A-Za-z0-9._-]{1,60}", re.ASCII)
 _CONTENT = re.compile(rf"({ID.pattern}){LABEL.pattern}", re.ASCII)
 _NOT_IN_LABELS = re.compile(r"[^A-Za-z0-9._-]+")
 LABEL_MAX_CHARACTERS = 60
+_WRITTEN = "id content state size lines sha256 tool did created mtime_ns".split()
 _STATES = ("whole", "live", "partial")
 _BEYOND = 1 << 63
 _LATEST_S = 1e11
@@ -90,18 +91,7 @@ class Record:
 
     def dumps(self) -> bytes:
         """Write as one line of JSON; no prefix of it is valid, so a torn record reads as none."""
-        given: dict[str, Any] = {
-            "id": self.id,
-            "content": self.content,
-            "state": self.state,
-            "size": self.size,
-            "lines": self.lines,
-            "sha256": self.sha256,
-            "tool": self.tool,
-            "did": self.did,
-            "created": self.created,
-            "mtime_ns": self.mtime_ns,
-        }
+        given: dict[str, Any] = {name: getattr(self, name) for name in _WRITTEN}
         if self.facts:
             given["facts"] = dict(self.facts)
         if self.source is not None:

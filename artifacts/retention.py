@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 from ..errors import BursarError
 from . import locks, ownership, records, usage
-from .filesystem import is_local
-from .folder import ABSENT, TEMPORARY, Folder
+from .folder import ABSENT, TEMPORARY, Folder, is_local
 from .limits import Limits
 from .ownership import OWNER
 from .session import DIRECTORY

@@ -13,11 +13,10 @@ from .artifact import Artifact, Opener
 from .catalog import Catalog
 from .contents import Contents
 from .folder import Folder
-from .limits import Limits
+from .limits import Limits, Room
 from .ownership import OWNER
 from .records import Fact, Record, Source
 from .reference import Reference
-from .room import Room
 from .spool import Spool
 from .usage import LOCK, InUse
 from .writer import Writer

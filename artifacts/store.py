@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import BursarError
 from . import errors, ownership, usage
-from .folder import ABSENT, TEMPORARY, Folder, write
+from .folder import ABSENT, TEMPORARY, Folder, is_local, write
 from .limits import Limits
 from .ownership import OWNER
 from .reference import HANDLE, HANDLE_CHARACTERS, HANDLE_PREFIX
@@ -159,8 +159,6 @@ class Store:
         Raises:
             BursarError: data_directory_refused.
         """
-        from .filesystem import is_local
-
         return is_local(self._folder())
 
     def private(self, name: str) -> Path:

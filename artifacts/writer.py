@@ -16,8 +16,8 @@ from .catalog import Catalog
 from .contents import Contents
 from .folder import APPEND, read_at, write
 from .index import BLOCK
+from .limits import Growing, Room
 from .records import Fact, Record, Source, State
-from .room import Growing, Room
 from .scan import Scan, scan_of
 
 if TYPE_CHECKING:

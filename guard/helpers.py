@@ -76,13 +76,9 @@ class Helper:
         self._send({"fork": number}, files)
         return number
 
-    def wake_keeper(self, number: int) -> None:
-        """Have it let a keeper go on that its command may have stopped."""
-        self._send({"signal": signal.SIGCONT, "number": number})
-
-    def end_keeper(self, number: int) -> None:
-        """Have it kill a keeper that does not answer, and what that one kept."""
-        self._send({"signal": signal.SIGKILL, "number": number})
+    def signal_keeper(self, number: int, signum: signal.Signals) -> None:
+        """Have it signal a keeper, to let go on what its command may have stopped, or to kill it and what it kept."""
+        self._send({"signal": signum, "number": number})
 
     def leave(self) -> None:
         """Have it end, and every process below it, without waiting for that."""

@@ -173,14 +173,14 @@ class _KeptCommand(Command):
         """Have the keeper go on if its command stopped it."""
         if self.exit is None:
             with suppress(BursarError, OSError):
-                self.helper.wake_keeper(self._number)
+                self.helper.signal_keeper(self._number, signal.SIGCONT)
 
     def _end_keeper(self) -> None:
         """Have the keeper killed; where that cannot be asked for, let go of it, so that it ends by itself."""
         if self.exit is not None:
             return
         try:
-            self.helper.end_keeper(self._number)
+            self.helper.signal_keeper(self._number, signal.SIGKILL)
         except (BursarError, OSError):
             self._lose()
 

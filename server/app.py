@@ -22,8 +22,7 @@ from ..budget.clean import clean
 from . import completion, log, prompts, resources
 from .client import Context, client_of
 from .dispatch import Answer, Dispatcher
-from .instructions import instructions
-from .schema import as_listed
+from .schema import as_listed, instructions
 
 
 def build(dispatcher: Dispatcher, listed: anyio.Event) -> Server[Any]:

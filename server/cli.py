@@ -63,11 +63,18 @@ def main(words: Sequence[str] | None = None) -> None:
         if rest:
             raise BursarError("bad_command_line", f"`bursar {action}` takes no {rest[0]!r}", "See `bursar --help`")
         if action == "doctor":
-            raise SystemExit(_doctor(settings))
+            from .doctor import doctor
+
+            raise SystemExit(doctor(settings))
         if action == "tools":
-            _list_tools()
+            from .cli_call import print_tools
+
+            print_tools()
         elif settings.http:
-            _serve_http(settings)
+            _hide_memory()
+            from .http.serve import serve_http
+
+            serve_http(settings)
         else:
             _serve(settings)
     except BursarError as error:
@@ -79,9 +86,8 @@ def main(words: Sequence[str] | None = None) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):
             raise SystemExit(1) from None
-        _fail(
-            BursarError("cannot_run", f"{type(error).__name__}: {error}", "See that the directory and the output exist")
-        )
+        what = f"{type(error).__name__}: {error}"
+        _fail(BursarError("cannot_run", what, "See that the directory and the output exist"))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -93,13 +99,8 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument(
-        "action",
-        nargs="?",
-        choices=["serve", "call", "token", "tools", "doctor"],
-        default="serve",
-        help=argparse.SUPPRESS,
-    )
+    actions = ["serve", "call", "token", "tools", "doctor"]
+    parser.add_argument("action", nargs="?", choices=actions, default="serve", help=argparse.SUPPRESS)
     parser.add_argument("words", nargs="*", help=argparse.SUPPRESS)
     parser.add_argument("--version", action="version", version=f"bursar {__version__}")
     settings = parser.add_argument_group("settings", "each also an environment variable, such as BURSAR_DATA_DIR")
@@ -129,9 +130,8 @@ def _fail(error: BursarError) -> NoReturn:
 
 def _serve(settings: Settings) -> None:
     if sys.stdin.isatty():
-        sys.stderr.write(
-            "bursar: waiting for an MCP client on standard input; `bursar --help` shows what else there is\n"
-        )
+        what = "waiting for an MCP client on standard input; `bursar --help` shows what else there is"
+        sys.stderr.write(f"bursar: {what}\n")
     # Nothing that start-up allocates is ever garbage: collecting in between is 10 to 20 % of its time.
     gc.disable()
     _hide_memory()
@@ -146,13 +146,6 @@ def _serve(settings: Settings) -> None:
     gc.freeze()
     gc.enable()
     serve_stdio(settings, front)
-
-
-def _serve_http(settings: Settings) -> None:
-    _hide_memory()
-    from .http.serve import serve_http
-
-    serve_http(settings)
 
 
 def _token(words: Sequence[str]) -> None:
@@ -182,17 +175,15 @@ def _call(settings: Settings, words: Sequence[str]) -> int:
 def _argument(word: str) -> tuple[str, object]:
     name, equals, text = word.partition("=")
     if not equals:
-        raise BursarError(
-            "bad_command_line", f"{word!r} is not NAME=TEXT", "Write arguments as path=README.md or depth:=2"
-        )
+        fix = "Write arguments as path=README.md or depth:=2"
+        raise BursarError("bad_command_line", f"{word!r} is not NAME=TEXT", fix)
     if not name.endswith(":"):
         return name, text
     try:
         return name[:-1], json.loads(text)
     except ValueError as error:
-        raise BursarError(
-            "bad_command_line", f"{word!r} is not NAME:=JSON: {error}", "Quote texts: name:='\"text\"'"
-        ) from None
+        what = f"{word!r} is not NAME:=JSON: {error}"
+        raise BursarError("bad_command_line", what, "Quote texts: name:='\"text\"'") from None
 
 
 def _hide_memory() -> None:
@@ -200,15 +191,3 @@ def _hide_memory() -> None:
         from ..guard.forkserver.capabilities import hide_memory
 
         hide_memory()
-
-
-def _doctor(settings: Settings) -> int:
-    from .doctor import doctor
-
-    return doctor(settings)
-
-
-def _list_tools() -> None:
-    from .cli_call import print_tools
-
-    print_tools()

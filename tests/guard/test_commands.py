@@ -15,7 +15,7 @@ from pathlib import Path
 import anyio
 import pytest
 from bursar.errors import BursarError
-from bursar.guard import environment as helpers
+from bursar.guard import environment, helpers
 from bursar.guard.command import Command, Exit, Limits
 from bursar.guard.commands import Commands
 from bursar.guard.environment import command_environment
@@ -428,7 +428,13 @@ async def test_a_keeper_that_is_stopped_at_once_does_not_hang_the_call(
 
 async def test_a_keeper_that_does_not_go_on_is_killed(shell: Shell, marked: Marked, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("bursar.guard.posix_commands._OVERDUE_S", 0.3)
-    monkeypatch.setattr("bursar.guard.helpers.Helper.wake_keeper", lambda self, number: None)
+    signalled = helpers.Helper.signal_keeper
+
+    def signal_keeper(self, number, signum):
+        if signum != signal.SIGCONT:
+            signalled(self, number, signum)
+
+    monkeypatch.setattr(helpers.Helper, "signal_keeper", signal_keeper)
     exit_ = await shell.run(f"sleep 0.1; kill -STOP $PPID; {marked.sleep}", limits=Limits(timeout_s=0.2, grace_s=0))
     assert exit_.ended == "lost"
     await marked.vanish()
@@ -461,7 +467,7 @@ def boot_with(monkeypatch: pytest.MonkeyPatch, boot: str) -> None:
     """Have helper processes begin with another text."""
 
     def python(_module: str, *arguments: str) -> list[str]:
-        return [sys.executable, "-I", "-S", "-c", boot, helpers.HERE, *arguments]
+        return [sys.executable, "-I", "-S", "-c", boot, environment.HERE, *arguments]
 
     monkeypatch.setattr("bursar.guard.helpers.python", python)
 

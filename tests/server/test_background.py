@@ -41,7 +41,7 @@ def test_a_fault_in_it_is_logged_and_the_rest_goes_on(store, capfd):
 
 
 def test_a_store_that_is_never_swept_says_so_and_what_to_do(store, monkeypatch, capfd):
-    monkeypatch.setattr("bursar.artifacts.filesystem._kind", lambda path: 0x6969)  # NFS
+    monkeypatch.setattr("bursar.artifacts.folder._kind", lambda path: 0x6969)  # NFS
     sweep_if_due(store)
     assert '"event":"never_swept"' in (told := capfd.readouterr().err)
     assert "--data-dir" in told

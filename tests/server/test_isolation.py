@@ -14,7 +14,7 @@ from bursar.guard.sandbox.sandbox import Closed
 from bursar.server import confinement
 from bursar.server.bootstrap import open_dispatcher
 from bursar.server.config import Settings
-from bursar.server.instructions import INSTRUCTIONS, instructions
+from bursar.server.schema import INSTRUCTIONS, instructions
 from replies import reply_of
 from wire import Client, module
 

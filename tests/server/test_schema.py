@@ -8,8 +8,7 @@ from bursar.budget import tokens
 from bursar.budget.json_size import dumps
 from bursar.guard.sandbox.policy import Isolation
 from bursar.server.config import Settings
-from bursar.server.instructions import INSTRUCTIONS, instructions
-from bursar.server.schema import as_listed
+from bursar.server.schema import INSTRUCTIONS, as_listed, instructions
 from bursar.tools import tools
 from wire import server
 
