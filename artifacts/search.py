@@ -168,7 +168,7 @@ class _Search(Searching[Found]):
     def run(self) -> Found:
         """Search for the pattern; if nothing matches, for the like."""
         with self._artifact.opened() as content:
-            stretch = self._stretch(content)
+            stretch = stretch_of(self._query, content, self._index, self._report)
             bad: BursarError | None = None
             try:
                 found = self._found(content, stretch, self._query)
@@ -240,22 +240,28 @@ class _Search(Searching[Found]):
             return not tokens.fits(text, _LIKE_TOKENS)
         return matches > FEW and not tokens.fits(text, query.room)
 
-    def _stretch(self, content: Opened) -> Stretch:
-        if self._query.bytes is not None:
-            return _bytes(self._query.bytes, content, self._index, self._report)
-        span = self._query.lines
-        if span is None:
-            return Stretch(0, content.size, 1)
-        first = span.first
-        if first is None:
-            first = max(1, self._index.lines(content, self._report) - (span.last or 0) + 1)
-        start = self._index.start_of(content, first, self._report)
-        if start is None and first > 1:
-            raise spans.beyond("lines", first, self._index.lines(content, self._report))
-        behind = None
-        if span.first is not None and span.last is not None:
-            behind = self._index.start_of(content, span.last + 1, self._report)
-        return Stretch(start or 0, content.size if behind is None else behind, first)
+
+def stretch_of(query: Query, content: Opened, index: LineIndex, report: Progress) -> Stretch:
+    """Find the bytes that a query is for.
+
+    Raises:
+        BursarError: beyond_the_end.
+    """
+    if query.bytes is not None:
+        return _bytes(query.bytes, content, index, report)
+    span = query.lines
+    if span is None:
+        return Stretch(0, content.size, 1)
+    first = span.first
+    if first is None:
+        first = max(1, index.lines(content, report) - (span.last or 0) + 1)
+    start = index.start_of(content, first, report)
+    if start is None and first > 1:
+        raise spans.beyond("lines", first, index.lines(content, report))
+    behind = None
+    if span.first is not None and span.last is not None:
+        behind = index.start_of(content, span.last + 1, report)
+    return Stretch(start or 0, content.size if behind is None else behind, first)
 
 
 def _bytes(span: Span, content: Opened, index: LineIndex, report: Progress) -> Stretch:

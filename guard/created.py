@@ -25,6 +25,8 @@ class CreatedFile:
 
     Attributes:
         path: where it will lie.
+        size: bytes written so far.
+        status: of the file that it resembles, and is to replace; None if there is none.
     """
 
     def __init__(self, directory: OpenedDirectory, name: str, *, overwrite: bool) -> None:
@@ -34,6 +36,8 @@ class CreatedFile:
             BursarError: exists, is_directory, permission_denied or cannot_create.
         """
         self.path = directory.path / name
+        self.size = 0
+        self.status: os.stat_result | None = None
         self._directory = directory
         self._name = name
         self._overwrite = overwrite
@@ -59,6 +63,7 @@ class CreatedFile:
         try:
             while view:
                 view = view[os.write(self._descriptor, view) :]
+            self.size += len(data)
         except OSError as error:
             raise self._refusal(error) from error
 
@@ -68,6 +73,7 @@ class CreatedFile:
         Raises:
             BursarError: permission_denied or cannot_create.
         """
+        self.status = status
         if sys.platform == "win32":
             return
         try:

@@ -17,6 +17,7 @@ from ..errors import BursarError
 from ..guard.names import rewritten, written
 from ..guard.opened import OpenedFile
 from ..guard.paths import Workspace
+from . import asking, saving
 from .base import UNLISTED, Call, Done, Fact, Tool, ToolArgs, unlisted
 from .progress import Pulse, in_thread
 
@@ -64,6 +65,12 @@ class EditFileArgs(ToolArgs):
     old: str = Field("", description="unique; omit to create", coerce_numbers_to_str=True)
     new: str | None = Field(None, coerce_numbers_to_str=True)
     all: bool = False
+    artifact: str = Field("", description="or stored text")
+    sql: str | None = asking.OFFERED
+    lines: str | None = unlisted(coerce_numbers_to_str=True)
+    bytes: str | None = unlisted(coerce_numbers_to_str=True)
+    tail: int | None = unlisted()
+    grep: str | None = unlisted()
     edits: list[EditArgs] = Field(default_factory=list[EditArgs], max_length=EDITS_MAX, json_schema_extra=UNLISTED)
     allow_markers: bool = unlisted(default=False)
 
@@ -87,6 +94,10 @@ class EditFileArgs(ToolArgs):
         Raises:
             BursarError: bad_argument, truncated_content.
         """
+        if self.artifact or self.sql is not None:
+            if self.edits or self.old or self.new is not None:
+                raise BursarError("bad_argument", "both a text and an artifact are given", "Give new, or artifact")
+            return []
         if self.edits and (self.old or self.new):
             raise BursarError("bad_argument", "both edits and old or new are given", "Give edits, or old and new")
         if not self.edits and (self.new is None or (self.all and not (self.old or self.new))):
@@ -127,7 +138,7 @@ class _Changed:
 
 
 class EditFile(Tool[EditFileArgs]):
-    """Replace text in a file, or create it; several changes by edits=[{old, new, all}]."""
+    """Replace text in a file, or create it; several changes: edits=[{old, new, all}]."""
 
     name: ClassVar[str] = "edit_file"
     destructive: ClassVar[bool] = True
@@ -144,6 +155,9 @@ class EditFile(Tool[EditFileArgs]):
             BursarError: an edit cannot be made, and so none was; or the file cannot be read or written.
         """
         edits = args.wanted()
+        if args.artifact or args.sql is not None:
+            excerpt = saving.SavedArgs(**args.model_dump(include=set(saving.SavedArgs.model_fields)))
+            return await saving.saved(excerpt, args.path, call, overwrite=args.all)
         changed = await in_thread(lambda pulse: _change(args, edits, call, pulse), call.progress, "")
         if not changed.hunks:
             return Done({"created": changed.path, "bytes": changed.size})
@@ -228,9 +242,7 @@ def _utf8(text: str) -> bytes:
 
 
 def _read(file: OpenedFile, path: str) -> bytes:
-    if not file.status.st_mode & 0o222 or not os.access(file.path, os.W_OK):
-        what = f"'{rewritten(path)}' may not be written"
-        raise BursarError("permission_denied", what, "Leave it, or have its mode or owner changed first")
+    saving.refuse_unwritable(file, path)
     data = file.read(0, LARGEST_BYTES + 1)
     _check_size(len(data), path)
     return data

@@ -39,6 +39,7 @@ class ExcerptArgs(ShownArgs):
     context: str | None = Field(None, description='"3" or "2-5" lines', coerce_numbers_to_str=True)
     count: bool = unlisted(default=False)
     sql: str | None = asking.OFFERED
+    save: str = unlisted("")
 
     @property
     def asks(self) -> bool:
@@ -73,6 +74,10 @@ class ExcerptArgs(ShownArgs):
         Raises:
             BursarError: bad_argument, bad_range.
         """
+        if self.save:
+            what = "what reads writes no files, so that clients may run it unasked"
+            fix = f'Call edit_file(path="{self.save[:80]}", artifact=…), with the same sql, grep or lines'
+            raise BursarError("bad_argument", what, fix)
         unit, span = self.span()
         if self.sql is not None and (self.grep is not None or span is not None):
             raise BursarError("bad_argument", "sql is given with a range or grep", "Say it in SQL, with WHERE or LIMIT")

@@ -30,8 +30,6 @@ _FORMATS = {
     "ndjson": "FORMAT json",
     "parquet": "FORMAT parquet",
 }
-FORMS = frozenset({*_FORMATS, "md"})
-"""What a result can be written as."""
 
 
 def load() -> None:
@@ -49,7 +47,7 @@ def sql_query(
         contents: each as `tables.Given` has it.
         scratch: an empty directory for what contents are turned into.
         target: an existing file.
-        form: one of `FORMS`; empty for CSV, or NDJSON if there is anything nested.
+        form: `md` or one of `_FORMATS`; empty for CSV, or NDJSON if there is anything nested.
 
     Returns:
         `kept`: ids of the contents whose tables are in `scratch` now, in `ID.tables`; with it `rows`, `form` and
