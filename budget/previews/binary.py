@@ -8,12 +8,12 @@ from typing import Any
 from ..content import Content
 from ..cut import Allowance
 from ..json_size import cost, less
-from . import sqlite
+from . import parquet, sqlite
 from .base import Preview, Render, fitting, plural
 
 _HEAD_BYTES = 64 << 10
 _HEX_BYTES = 16
-_TABLES = "SQLite database"
+_TABLES, _PARQUET = "SQLite database", "Parquet table"
 
 _STRING = re.compile(rb"[\x20-\x7e]{8,}")
 _STRINGS_MAX = 12
@@ -43,6 +43,8 @@ def plan(content: Content, form: str) -> Render:
     names: list[str] = facts.pop("names", [])
     if form == _TABLES:
         return _tables(content, facts)
+    if form == _PARQUET and (columns := _columns(content)) is not None:
+        return _listing(facts | columns)
     strings = [] if form.endswith(_PACKED) or names else _strings(head)
     facts |= {} if form else {"hex": head[:_HEX_BYTES].hex(" ", -4)}
     is_all = not form and content.size <= _HEX_BYTES
@@ -52,6 +54,25 @@ def plan(content: Content, form: str) -> Render:
         for label, items in (("entries", names), ("strings", strings)):
             value |= _listed(label, items, less(allowance, cost(value)))
         return Preview(value, "" if is_all else plural(content.size, "byte"))
+
+    return render
+
+
+def _columns(content: Content) -> dict[str, Any] | None:
+    """Return the rows and the columns of a Parquet file; None if its footer is damaged."""
+    try:
+        found = parquet.footer(content)
+    except (ValueError, IndexError, KeyError, TypeError, AttributeError, UnicodeDecodeError):
+        return None
+    return {"rows": found.rows, "columns": [f"{name}: {kind}" for name, kind in found.columns]}
+
+
+def _listing(facts: dict[str, Any]) -> Render:
+    """Prepare the preview of a table by its columns."""
+    columns: list[str] = facts.pop("columns")
+
+    def render(allowance: Allowance) -> Preview:
+        return Preview(facts | _listed("columns", columns, less(allowance, cost(facts))), "rows")
 
     return render
 

@@ -3,20 +3,25 @@
 import json
 import re
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any, NamedTuple, cast
 
 from ..content import Content
 from ..cut import Allowance
 from ..json_size import cost, less
+from ..sql import quoted
 from .base import Preview, Render, plural
 from .sampled import sampled_lines
-from .shape import Shape, describe
+from .shape import Shape, describe, parts
 from .shape_text import fitted
 
 WHOLE_MAX_BYTES = 16 << 20
 """Larger documents are not read as a whole; the preview says so."""
 
 _PREFIX_BYTES = 1 << 20
+_TABLES_MAX = 8
+"""Parts of a document that are named as tables, for queries."""
+
 _TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{},:]|[^\s\[\]{},:"]+', re.DOTALL)
 """A string that never ends is one to the end of the text: else each quote in it would be taken for a beginning."""
 
@@ -53,7 +58,9 @@ def plan(content: Content) -> Render | str:
         return f"not valid JSON: {str(error).partition(';')[0]}"
     if not isinstance(document, dict | list):
         return "JSON of a single value"
-    return _renderer(_Found({}, describe([document])))
+    shape = describe([document])
+    tables = [f"t.{quoted(part.name)}" for part in parts(shape)[:_TABLES_MAX]] if find_spec("duckdb") else []
+    return _renderer(_Found({"tables": ", ".join(tables)} if tables else {}, shape))
 
 
 def plan_lines(content: Content, lines: int | None) -> Render | str:

@@ -2,13 +2,15 @@
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, islice
 from math import isfinite, isnan
 from operator import itemgetter
 from typing import Any, cast
 
 from ..clean import clean
+from ..sql import WHOLE
 
 _DEEPEST = 24
 """Deeper values are only counted."""
@@ -31,6 +33,8 @@ _LONG_CHARACTERS = 200
 """Of longer strings the length is told."""
 
 _EXAMPLE_CHARACTERS = 120
+_PARTS_MAX = 100
+_DEEPEST_PART = 6
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(?:$|[T ]\d\d:\d\d)")
 
 
@@ -99,6 +103,45 @@ def describe(values: list[Any], depth: int = 0) -> Shape:
         else:
             shape.scalars += _scalars(kind, same)
     return shape
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A list of objects or a map in a document, which is a table of its own.
+
+    Attributes:
+        name: its key, with those above it as far as it must be told from others.
+        path: the keys that lead to it.
+        shape: of its elements or values.
+        is_map: whether it is a map.
+    """
+
+    name: str
+    path: tuple[str, ...]
+    shape: Shape
+    is_map: bool
+
+
+def parts(shape: Shape) -> list[Part]:
+    """Return the parts of a document that is an object, as far as one object leads to them; at most 100."""
+    found: list[Part] = []
+    taken = {WHOLE}
+    for path, inner in islice(_parted(shape, ()), _PARTS_MAX):
+        names = ("_".join(path[start:]) for start in range(len(path) - 1, -1, -1))
+        numbered = (f"{path[-1]}_{number}" for number in range(2, _PARTS_MAX + 2))
+        name = next(name for name in chain(names, numbered) if name and name.casefold() not in taken)
+        taken.add(name.casefold())
+        found.append(Part(name, path, inner.of_map or inner.items or inner, inner.of_map is not None))
+    return found
+
+
+def _parted(shape: Shape, above: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Shape]]:
+    for key, inner in shape.fields.items() if shape.count == 1 and len(above) < _DEEPEST_PART else ():
+        path = (*above, key)
+        if inner.of_map is not None or (inner.lists and inner.items is not None and inner.items.objects):
+            yield path, inner
+        else:
+            yield from _parted(inner, path)
 
 
 def _objects(shape: Shape, objects: list[dict[str, Any]], depth: int) -> None:

@@ -6,9 +6,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ...budget.sql import literal, quoted
 from ...errors import BursarError
 from .lines import LINE_MAX_BYTES, Content
-from .names import literal, quoted
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

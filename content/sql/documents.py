@@ -7,10 +7,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...budget.previews.shape import Scalar, Shape, describe
+from ...budget.previews.shape import Part, Scalar, Shape, describe, parts
+from ...budget.sql import WHOLE, literal, quoted
 from ...errors import BursarError
 from .lines import Content
-from .names import WHOLE, literal, quoted
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -22,8 +22,6 @@ _MARK, _END = "\ufeff", "\n"
 _ALL = "_all"
 """The column of rows with more keys than are columns."""
 
-_PARTS_MAX = 100
-_DEEPEST_PART = 6
 _OBJECT_MAX_BYTES = 16 << 20
 """Of one element; longer ones are read where there are some."""
 
@@ -49,19 +47,17 @@ def make(connection: "DuckDBPyConnection", content: Content, kind: str, into: st
     """
     read = _parsed(content.read(0, content.size), kind)
     document, shape = read.document, describe([read.document])
-    parts: dict[str, tuple[list[Any], Shape]] = {}
     store = partial(_store, connection, into, spare)
     if shape.lists and shape.items is not None:
         store(WHOLE, document, shape.items, (content.file, read.form) if read.form else None)
     elif shape.of_map is not None:
         store(WHOLE, *_entries(document, shape.of_map))
     elif shape.objects:
-        rest = _without_parts(document, shape, (), parts)
-        store(WHOLE, [rest], describe([rest]))
+        for part in parts(shape):
+            store(part.name, *_taken_out(document, part))
+        store(WHOLE, [document], describe([document]))
     else:
         store(WHOLE, [] if shape.lists else [document], shape)
-    for name, (rows, inner) in parts.items():
-        store(name, rows, inner)
     return read.notes
 
 
@@ -127,34 +123,13 @@ def _entries(entries: Mapping[str, Any], inner: Shape) -> tuple[list[Any], Shape
     return rows, Shape(len(rows), fields={own: key, **inner.fields}, absent=inner.absent, objects=len(rows))
 
 
-def _without_parts(
-    document: dict[str, Any], shape: Shape, above: tuple[str, ...], parts: dict[str, tuple[list[Any], Shape]]
-) -> dict[str, Any]:
-    """Return a record without the lists of objects and the maps in it, which become parts."""
-    rest: dict[str, Any] = {}
-    for name, value in document.items():
-        inner = shape.fields.get(name)
-        if inner is None or len(parts) >= _PARTS_MAX or len(above) > _DEEPEST_PART:
-            rest[name] = value
-        elif inner.lists and inner.items is not None and inner.items.objects:
-            parts[_named(name, above, parts)] = value, inner.items
-        elif inner.of_map is not None:
-            parts[_named(name, above, parts)] = _entries(value, inner.of_map)
-        elif inner.objects and inner.fields:
-            rest[name] = _without_parts(value, inner, (*above, name), parts)
-        else:
-            rest[name] = value
-    return rest
-
-
-def _named(name: str, above: tuple[str, ...], parts: Mapping[str, object]) -> str:
-    """Name a part by its key, with those above it as far as it must be told from others."""
-    taken = {part.casefold() for part in parts} | {WHOLE}
-    for start in range(len(above), -1, -1):
-        wanted = "_".join((*above[start:], name))
-        if wanted and wanted.casefold() not in taken:
-            return wanted
-    return next(wanted for number in range(2, len(taken) + 3) if (wanted := f"{name}_{number}").casefold() not in taken)
+def _taken_out(document: dict[str, Any], part: Part) -> tuple[list[Any], Shape]:
+    """Take a part out of a document; return its rows, and their shape."""
+    *above, key = part.path
+    for outer in above:
+        document = document[outer]
+    value = document.pop(key)
+    return _entries(value, part.shape) if part.is_map else (value, part.shape)
 
 
 def _are_records(shape: Shape, count: int) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from .names import WHOLE, literal
+from ...budget.sql import WHOLE, literal
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

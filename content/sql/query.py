@@ -8,9 +8,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ...budget.sql import literal
 from ...errors import BursarError
 from . import failures
-from .names import literal
 from .tables import CARES, Given, Shelf
 
 if TYPE_CHECKING:
@@ -104,6 +104,8 @@ def _connection(paths: Sequence[str], scratch: str) -> "DuckDBPyConnection":
     )
     connection.execute(f"SET allowed_paths = [{', '.join(map(literal, paths))}]")
     connection.execute(f"SET allowed_directories = [{literal(scratch)}]")
+    # The parts of what is asked need no `t.` before them.
+    connection.execute("CREATE SCHEMA t; SET search_path = 'main,t'")
     connection.execute("SET enable_external_access = false; SET lock_configuration = true")
     return connection
 

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Self
 from ...budget import kinds
 from ...budget.kinds import Kind
 from ...budget.previews.table import is_header
+from ...budget.sql import WHOLE, literal, quoted
 from ...errors import BursarError
 from . import databases, documents, failures, lines
-from .names import WHOLE, literal, quoted
 
 if TYPE_CHECKING:
     import duckdb
@@ -160,7 +160,8 @@ class Shelf:
         """Take everything away again."""
         made = "SELECT DISTINCT schema_name FROM duckdb_schemas() WHERE NOT internal AND database_name = 'memory'"
         for (schema,) in self._connection.execute(made).fetchall():
-            self._connection.execute(f"DROP SCHEMA {quoted(schema)} CASCADE" if schema != "main" else "SELECT 1")
+            if schema != "main":
+                self._connection.execute(f"DROP SCHEMA {quoted(schema)} CASCADE")
         attached = "SELECT database_name FROM duckdb_databases() WHERE database_name LIKE 'kept_%'"
         for (name,) in self._connection.execute(attached).fetchall():
             self._connection.execute(f"DETACH {name}")
