@@ -64,7 +64,7 @@ class Helper:
         if cell is None:
             return order
         env = {**order.env, **{name: value for name, value in cell.environment.items() if name not in order.keep_env}}
-        return replace(order, argv=[*cell.command_prefix, *order.argv], env=env)
+        return replace(order, argv=[*cell.around.command_prefix, *order.argv], env=env)
 
     def fork(self, files: Sequence[int]) -> int:
         """Have it fork a keeper with these open files; return the number by which both know it.
@@ -122,7 +122,7 @@ class Helper:
 
 
 def _started(cell: "Cell | None") -> ForkClient:
-    told = (None if cell is None else cell.walls) or {"walls": None}
+    told = (None if cell is None else cell.around.walls) or {"walls": None}
     if cell is None:
         return ForkClient(python("keepers"), told, helper_environment(), cwd="/")
     return ForkClient(

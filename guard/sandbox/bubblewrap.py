@@ -9,9 +9,9 @@ from shutil import which
 from ..forkserver.view import Mount, View
 
 
-def program(writable: Iterable[Path] = ()) -> str:
+def program(writable: Iterable[str] = ()) -> str:
     """Return where bubblewrap is installed, or nothing; `writable` by commands it must not be, as it runs outside."""
-    places = [place for place in map(os.path.realpath, writable) if place != "/"]
+    places = [place for place in writable if place != "/"]
     for folder in os.get_exec_path() if sys.platform == "linux" else ():
         found = which("bwrap", path=folder)
         real = (os.path.realpath(folder), os.path.realpath(found or folder))

@@ -33,6 +33,11 @@ class Policy:
     network: bool = True
     unix_sockets: bool = False
 
+    @property
+    def writable(self) -> list[str]:
+        """The directories that may be changed, without links."""
+        return [os.path.realpath(path) for path in (*self.roots, *self.writes)]
+
     def check(self) -> None:
         """Refuse what cannot be kept.
 
@@ -92,12 +97,11 @@ CACHES = {
 """Where tools keep what they could fetch again; most of them do not work where they cannot write it."""
 
 
-def private_environment(private: str, home: str, writable: Iterable[Path]) -> dict[str, str]:
+def private_environment(private: str, home: str, writable: Iterable[str]) -> dict[str, str]:
     """Point tools to the private directory, but for caches that commands may write where they usually are."""
-    places = [path.resolve() for path in writable]
     environment: dict[str, str] = {"TMPDIR": private, "TMP": private, "TEMP": private}
     for variable, (here, usual) in CACHES.items():
         where = Path(home or "/", usual).resolve()
-        if not any(where.is_relative_to(place) for place in places):
+        if not any(where.is_relative_to(place) for place in writable):
             environment[variable] = os.path.join(private, here)  # noqa: PTH118
     return environment

@@ -1,6 +1,5 @@
 """The sandbox of a server's commands: proved once, then a cell for each session."""
 
-import os
 from pathlib import Path
 
 from ...errors import BursarError
@@ -72,7 +71,7 @@ class Sandbox:
                 message = f"{place}, where commands may write, is gone, so the command was not started"
                 raise BursarError("not_isolated", message, "Make it again, or start the server without it")
         try:
-            return cell(self.policy, self._proof.means, self._proof.hidden, session, os.environ.get("HOME", ""), tasks)
+            return cell(self.policy, self._proof.means, self._proof.hidden, session, tasks)
         except OSError as error:
             message = f"no private directory could be made for the command, so it was not started: {error.strerror}"
             raise BursarError("not_isolated", message, "Make room on the disk of the artifacts") from error

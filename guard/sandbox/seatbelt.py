@@ -21,7 +21,7 @@ def profile(policy: Policy, hidden: Iterable[str], session: Path, private: Path)
         private: directory for temporary files.
     """
     rules = ["(version 1)", "(allow default)", "(deny file-write*)"]
-    rules += [f"(allow file-write* {_tree(os.path.realpath(path))})" for path in (*policy.roots, *policy.writes)]
+    rules += [f"(allow file-write* {_tree(path)})" for path in policy.writable]
     rules += [f"(deny file-read* file-write* process-exec* {_tree(path)})" for path in hidden]
     rules.append(f"(allow file-read* {_tree(os.path.realpath(session))})")
     rules.append(f"(allow file-read* file-write* process-exec* {_tree(os.path.realpath(private))})")

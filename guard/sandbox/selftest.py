@@ -47,7 +47,7 @@ class SelfTest:
         self.policy = policy
         self.means = Means()
         self.hidden: list[str] = []
-        self._bwrap = bubblewrap.program((*policy.roots, *policy.writes))
+        self._bwrap = bubblewrap.program(policy.writable)
         self._lock = threading.Lock()
         self._isolation: Isolation | None = None
         self._process: subprocess.Popen[bytes] | None = None
@@ -97,7 +97,7 @@ class SelfTest:
     def _told(self) -> dict[str, Any]:
         store = os.path.realpath(self.policy.store)
         decoy, own, private = (Path(store, f"{DECOY}{what}-{secrets.token_hex(6)}") for what in ("a", "b", "c"))
-        writable = [os.path.realpath(path) for path in (*self.policy.roots, *self.policy.writes)]
+        writable = self.policy.writable
         home = os.path.realpath(os.path.expanduser("~"))  # noqa: PTH111 - there may be none
         outside = [path for path in (home, "/var/tmp") if not _is_in(path, writable)]  # noqa: S108
         attack = {
@@ -114,13 +114,9 @@ class SelfTest:
 
     def _told_means(self, name: str, means: Means, own: Path, private: Path) -> dict[str, Any]:
         around = surroundings(self.policy, means, self.hidden, own, private)
-        prefix = around.prefix
-        if means.seatbelt:
-            prefix = seatbelt.prefix(means.seatbelt, self.policy, self.hidden, own, private)
-        writable = [os.path.realpath(path) for path in (*self.policy.roots, *self.policy.writes)]
-        roots = [path for path in writable if means.view or not holds(path, self.hidden)]
+        roots = [path for path in self.policy.writable if means.view or not holds(path, self.hidden)]
         attack = {"walls": around.walls, "private": around.private, "roots": roots}
-        return {"name": name, "prefix": prefix, "attack": attack}
+        return {"name": name, "prefix": [*around.prefix, *around.command_prefix], "attack": attack}
 
     def _judge(self, said: bytes) -> Isolation:
         try:
@@ -168,7 +164,7 @@ class SelfTest:
 
     def _within_reach(self) -> tuple[str, str]:
         """Tell whether commands can change the programs that the server runs outside the walls, and what to do."""
-        writable = [place for place in map(os.path.realpath, (*self.policy.roots, *self.policy.writes)) if place != "/"]
+        writable = [place for place in self.policy.writable if place != "/"]
         for program in map(os.path.realpath, (sys.prefix, HERE)):
             if _is_in(program, writable):
                 reason = f"{program}, from which the server runs, may be changed by commands, and so the server itself"

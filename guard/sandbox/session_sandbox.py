@@ -37,27 +37,67 @@ class Means(NamedTuple):
         return self.namespaces or bool(self.bubblewrap)
 
 
+class Surroundings(NamedTuple):
+    """What is around the commands of a session.
+
+    Attributes:
+        prefix: arguments that come before those of the helper, or of a process to be tried.
+        command_prefix: arguments that come before those of each command.
+        walls: what the helper does to itself and the commands, as JSON: `view`, a `forkserver.view.View` or None,
+            `enter`, whether it makes that itself, and `walls`, a `forkserver.walls.Walls`; None where the command
+            prefix brings all of it.
+        private: where the directory for temporary files is in there.
+    """
+
+    prefix: list[str]
+    command_prefix: list[str]
+    walls: dict[str, Any] | None
+    private: str
+
+
+def surroundings(policy: Policy, means: Means, hidden: Sequence[str], session: Path, private: Path) -> Surroundings:
+    """Describe what is around the commands of a session.
+
+    Args:
+        policy: what commands may do.
+        means: what keeps them in.
+        hidden: every path to what is to be hidden.
+        session: directory of the session.
+        private: directory for temporary files.
+    """
+    if means.seatbelt:
+        return Surroundings([], seatbelt.prefix(means.seatbelt, policy, hidden, session, private), None, str(private))
+    if not means.view:
+        walls = _walls(policy, means, hidden, session, str(private))
+        return Surroundings([], [], {"view": None, "enter": False, "walls": walls}, str(private))
+    seen, place = view(policy, hidden, session, private)
+    walls = _walls(policy, means, hidden, session, place)
+    prefix = bubblewrap.prefix(means.bubblewrap, seen) if means.bubblewrap else []
+    return Surroundings(prefix, [], {"view": seen._asdict(), "enter": not prefix, "walls": walls}, place)
+
+
 @dataclass(frozen=True, slots=True)
 class Cell:
     """How to start the helper process of one session, and the commands it forks.
 
     Attributes:
-        prefix: arguments that come before the helper's own.
-        walls: of the commands, see `told`; None where `command_prefix` brings them.
+        around: both.
         environment: of commands, beside what all have.
-        command_prefix: arguments that come before those of each command.
         private: the directory for temporary files, kept while the helper runs.
         group: holds the helper and all it starts, where there can be one.
         sees_server: whether the helper can see the server's process.
     """
 
-    prefix: Sequence[str]
-    walls: Mapping[str, Any] | None
+    around: Surroundings
     environment: Mapping[str, str]
-    command_prefix: Sequence[str]
     private: Private
     group: Group | None
     sees_server: bool
+
+    @property
+    def prefix(self) -> Sequence[str]:
+        """Arguments that come before the helper's own."""
+        return [*([] if self.group is None else self.group.prefix), *self.around.prefix]
 
     def leave(self) -> None:
         """Let go of the private directory and the group."""
@@ -66,69 +106,20 @@ class Cell:
             self.group.remove()
 
 
-def cell(policy: Policy, means: Means, hidden: Sequence[str], session: Path, home: str, tasks: int) -> Cell:
-    """Prepare a cell.
-
-    Args:
-        policy: what commands may do.
-        means: what keeps them in.
-        hidden: every path to what is to be hidden.
-        session: directory of the session.
-        home: of the user, for where tools usually keep what they cache.
-        tasks: how many the commands of the session may have together; 0 for any.
+def cell(policy: Policy, means: Means, hidden: Sequence[str], session: Path, tasks: int) -> Cell:
+    """Prepare a cell; see `surroundings`. `tasks`: how many its commands may have together; 0 for any.
 
     Raises:
         OSError: the private directory cannot be made.
     """
     private = Private(policy.store)
     around = surroundings(policy, means, hidden, session, private.path)
-    writable = (*policy.roots, *policy.writes)
-    command_prefix: list[str] = []
-    if means.seatbelt:
-        command_prefix = seatbelt.prefix(means.seatbelt, policy, hidden, session, private.path)
-    held = group(tasks) if tasks else None
-    return Cell(
-        prefix=around.prefix if held is None else [*held.prefix, *around.prefix],
-        walls=around.walls,
-        environment=private_environment(around.private, home, writable),
-        command_prefix=command_prefix,
-        private=private,
-        group=held,
-        sees_server=not means.bubblewrap,
-    )
-
-
-class Surroundings(NamedTuple):
-    """What is around the commands of a session.
-
-    Attributes:
-        prefix: arguments that come before those of the helper, or of a process to be tried.
-        walls: what these do to themselves and their commands, as JSON: `view`, a `forkserver.view.View` or None,
-            `enter`, whether they make it themselves, and `walls`, a `forkserver.walls.Walls`; None where Seatbelt does
-            all of it.
-        private: where the directory for temporary files is in there.
-    """
-
-    prefix: list[str]
-    walls: dict[str, Any] | None
-    private: str
-
-
-def surroundings(policy: Policy, means: Means, hidden: Sequence[str], session: Path, private: Path) -> Surroundings:
-    """Describe what is around the commands of a session; see `cell`."""
-    if means.seatbelt:
-        return Surroundings([], None, str(private))
-    if not means.view:
-        walls = _walls(policy, means, hidden, session, str(private))
-        return Surroundings([], {"view": None, "enter": False, "walls": walls}, str(private))
-    seen, place = view(policy, hidden, session, private)
-    walls = _walls(policy, means, hidden, session, place)
-    prefix = bubblewrap.prefix(means.bubblewrap, seen) if means.bubblewrap else []
-    return Surroundings(prefix, {"view": seen._asdict(), "enter": not prefix, "walls": walls}, place)
+    environment = private_environment(around.private, os.environ.get("HOME", ""), policy.writable)
+    return Cell(around, environment, private, group(tasks) if tasks else None, not means.bubblewrap)
 
 
 def _walls(policy: Policy, means: Means, hidden: Sequence[str], session: Path, private: str) -> dict[str, Any]:
-    writes = [os.path.realpath(path) for path in (*policy.roots, *policy.writes)]
+    writes = policy.writable
     own = [private]
     if means.view:
         # What is hidden in them is not there, and cannot be moved to where it would be.

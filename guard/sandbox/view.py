@@ -29,7 +29,7 @@ def view(policy: Policy, hidden: Iterable[str], session: Path, private: Path) ->
         private: directory that becomes `/tmp`, unless `/tmp` itself may be written.
     """
     mounts = {path: Mount("read", path) for path in _kept_in_temporary()}
-    for path in map(os.path.realpath, (*policy.roots, *policy.writes)):
+    for path in policy.writable:
         mounts[path] = Mount("write", path)
         for place in hidden:
             mounts |= {above: Mount("write", above) for above in between(path, place)}
