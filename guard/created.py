@@ -7,7 +7,6 @@ import secrets
 import stat
 import sys
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from ..errors import BursarError
@@ -174,7 +173,7 @@ class CreatedFile:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         try:
             with contextlib.suppress(OSError):  # what was not committed is not missed
                 self._close()

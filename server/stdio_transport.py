@@ -12,7 +12,6 @@ import sys
 from collections import deque
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from types import TracebackType
 from typing import Any, Self, cast
 
 import anyio
@@ -51,9 +50,7 @@ class _Stream:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
 
@@ -70,18 +67,15 @@ class _Inbox(_Stream):
         self._line: list[bytes] = []
         self._line_bytes = 0
         self._ended = False
-        self._watching = False
         self._watch()
 
     def _watch(self) -> None:
-        if not self._watching and not self._ended:
-            self._loop.add_reader(self._fd, self._readable)
-            self._watching = True
+        self._loop.add_reader(self._fd, self._readable)
+        self._is_watching = True
 
     def _unwatch(self) -> None:
-        if self._watching:
-            self._loop.remove_reader(self._fd)
-            self._watching = False
+        self._loop.remove_reader(self._fd)
+        self._is_watching = False
 
     def _readable(self) -> None:
         try:
@@ -163,7 +157,8 @@ class _Inbox(_Stream):
             if self._ended:
                 raise anyio.EndOfStream
             self._arrived.clear()
-            self._watch()
+            if not self._is_watching:
+                self._watch()
             await self._arrived.wait()
         return self._messages.popleft()
 

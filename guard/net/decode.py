@@ -6,6 +6,9 @@ import zlib
 from collections.abc import Callable, Iterator
 from typing import Protocol
 
+ACCEPTED = "gzip, deflate, br, zstd"
+"""What to ask a server for."""
+
 STEP_BYTES = 256 * 1024
 # RFC 9659: what a zstd stream on the web may ask for.
 _ZSTD_WINDOW_LOG = 23
@@ -66,11 +69,6 @@ def decoder(encoding: str) -> Decoder | None:
     if make is None:
         raise DecodeError(f"the encoding {layers[0][:40]!r} was not asked for and is not understood")
     return make()
-
-
-def accepted() -> str:
-    """What to ask a server for."""
-    return "gzip, deflate, br, zstd"
 
 
 class _Gzip:

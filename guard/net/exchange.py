@@ -14,7 +14,7 @@ import httpcore2
 from ...errors import BursarError
 from . import addresses, robots
 from .cache import Cache, Entry
-from .decode import DecodeError, Decoder, accepted, decoder
+from .decode import ACCEPTED, DecodeError, Decoder, decoder
 from .dial import Watch, refusal
 from .failures import FetchError
 from .response import media_type
@@ -115,7 +115,7 @@ class Exchange:
             "Host": self.url.authority,
             "User-Agent": self.settings.user_agent,
             "Accept": "*/*",
-            "Accept-Encoding": accepted(),
+            "Accept-Encoding": ACCEPTED,
         }
         if self.stored is not None and self._asks_whether_modified():
             headers |= self.stored.validators()

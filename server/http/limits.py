@@ -39,6 +39,7 @@ Tally = Callable[[str], None]
 """Is told the name of a limit each time it was hit."""
 
 
+@dataclass(eq=False)
 class Refusal(Exception):  # noqa: N818 - an answer, not a failure
     """A request that goes no further.
 
@@ -50,15 +51,11 @@ class Refusal(Exception):  # noqa: N818 - an answer, not a failure
         closes: whether the connection ends with the answer.
     """
 
-    def __init__(
-        self, status: int, limit: str, message: str, retry_after_s: int | None = None, *, closes: bool = False
-    ) -> None:
-        super().__init__(message)
-        self.status = status
-        self.limit = limit
-        self.message = message
-        self.retry_after_s = retry_after_s
-        self.closes = closes
+    status: int
+    limit: str
+    message: str
+    retry_after_s: int | None = None
+    closes: bool = field(default=False, kw_only=True)
 
     async def send(self, send: Send) -> None:
         """Answer with it, as a JSON-RPC error."""
