@@ -376,7 +376,7 @@ QUESTIONS: list[Question] = [
             max(number(row, "temp_max") for row in t.rows(WEATHER)),
             max(number(row, "precipitation") for row in t.rows(WEATHER)),
         ],
-        [],
+        None,
         [
             f"awk -F, 'NR>1 {{if ($3>h) h=$3; if ($4<l) l=$4; if ($2>p) p=$2}} END {{print l, h, p}}' {WEATHER}",
         ],
@@ -494,7 +494,7 @@ QUESTIONS: list[Question] = [
         "builds",
         "Which C file was being compiled then?",
         lambda t: ["Modules/LDAPObject.c"],
-        [ask(LDAP, grep="fatal error", context="3-0")],
+        [],
         [],
         [],
     ),
@@ -759,7 +759,7 @@ QUESTIONS: list[Question] = [
         "web",
         "What is subprocess.check_output equivalent to?",
         lambda t: [re.compile(r"run\(\.\.\., check=True, stdout=PIPE\)\.stdout")],
-        [ask(SUBPROCESS, grep="(?i)equivalent to", context="0-4")],
+        [ask(SUBPROCESS, grep=r"is equivalent to", context="0-4")],
         [plain(SUBPROCESS, r"subprocess\.check_output(", 8)],
         [f"curl -s {{base}}/{SUBPROCESS} | sed 's/<[^>]*>//g' | grep -A20 'check_output('"],
     ),
@@ -884,7 +884,7 @@ QUESTIONS: list[Question] = [
                 if "lenvatinib" in page.lower()
             )
         ],
-        [fetch(ONCOLOGY, grep="(?i)lenvatinib", max_tokens=250)],
+        [fetch(ONCOLOGY, grep="(?i)lenvatinib", lines="1-1600")],
         [f"curl -s {{base}}/{ONCOLOGY} -o $TMPDIR/o.pdf; {PAGE_OF_LENVATINIB}"],
         [
             f"curl -s {{base}}/{ONCOLOGY} -o $TMPDIR/o.pdf; pdftotext $TMPDIR/o.pdf -",

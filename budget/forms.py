@@ -196,6 +196,8 @@ def context(line: bytes, before: list[bytes], behind: list[bytes]) -> list[bytes
     frames = [frame for frame in before if b'", line ' in frame and _FRAME_BEFORE.search(frame) is not None]
     if frames and not line.startswith(b"E ") and any(frame in before[-4:] for frame in frames):
         return [next((frame for frame in reversed(frames) if not _is_library(frame)), frames[-1])]
+    if before and b"In file included from " in before[-1][:LINE_BYTES]:
+        return before[-1:]
     for form, count, wanted in _FOLLOWED:
         if form.search(line[:LINE_BYTES]) is not None:
             found = [one for one in behind if wanted.search(one[:LINE_BYTES]) is not None]

@@ -68,8 +68,8 @@ class ExcerptArgs(ShownArgs):
         given = {name: getattr(self, name, None) for name in ("lines", "bytes", "tail")}
         return {name: str(value) for name, value in given.items() if value is not None}
 
-    def query(self) -> Query | None:
-        """Return what is to be searched for; None if nothing is.
+    def query(self, room: int) -> Query | None:
+        """Return what is to be searched for, and shown in so many tokens of a reply; None if nothing is.
 
         Raises:
             BursarError: bad_argument, bad_range.
@@ -90,14 +90,16 @@ class ExcerptArgs(ShownArgs):
                 f"context={(self.context or '')[:40]!r} is no number of lines",
                 'Give context as "3" for 3 lines on both sides, or "2-5" for 2 before and 5 after',
             )
-        return Query(
+        query = Query(
             self.grep,
             before=int(around[1]),
             after=int(around[2] or around[1]),
             lines=span if unit == "lines" else None,
             bytes=span if unit == "bytes" else None,
             counts_only=self.count,
+            room=room - _FRAME_TOKENS,
         )
+        return replace(query, first=query.room) if self.max_tokens else query
 
 
 async def part(args: ExcerptArgs, artifact: Artifact, call: Call, began: float) -> Done | Reading:
@@ -112,13 +114,11 @@ async def part(args: ExcerptArgs, artifact: Artifact, call: Call, began: float) 
     Raises:
         BursarError: bad_argument, bad_range, timeout, and whatever the reader and the search raise.
     """
-    query = args.query()
+    query = args.query(call.room)
     if args.sql is not None:
         return await asking.shown(args.sql, artifact, call, left_s(call, began))
     if query is not None:
-        room = call.room - _FRAME_TOKENS
-        query = replace(query, sections=artifact.path.endswith(".md"), room=room)
-        found = await matches(artifact, replace(query, first=room) if args.max_tokens else query, call, began)
+        found = await matches(artifact, query, call, began)
         return Reading(found.page, artifact, found.facts())
     unit, span = args.span()
     shown = await excerpt(artifact, unit, span or Span(1, None), call, began)
@@ -152,6 +152,7 @@ async def matches(artifact: Artifact, query: Query, call: Call, began: float) ->
         BursarError: bad_pattern, beyond_the_end, search_timeout, search_failed, damaged, source_changed.
     """
     deadline_s = min(search.DEADLINE_S, left_s(call, began))
+    query = replace(query, sections=artifact.path.endswith(".md"))
     if artifact.size <= QUICK_BYTES:
         return await search.grep(artifact, query, deadline_s)
     counter = Counter(total=artifact.size)

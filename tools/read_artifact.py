@@ -74,7 +74,7 @@ class ReadArtifact(Tool[ReadArtifactArgs]):
         """
         if args.search is not None:
             return await _ranked(args.search, args, call)
-        query = args.query()
+        query = args.query(call.room)
         if args.sql is not None:
             asked = call.session.open(args.artifact, call.workspace.descriptor) if args.artifact else None
             return await asking.shown(args.sql, asked, call, excerpts.left_s(call, time.monotonic()))

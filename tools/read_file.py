@@ -73,7 +73,7 @@ class ReadFile(Tool[ReadFileArgs]):
         if args.path.startswith(SCHEME):
             read = f'Use read_artifact(artifact="{args.path}")'
             raise BursarError("not_a_file", "that is the address of an artifact, not a path", read)
-        args.query()  # what is wrong with it is said before anything is stored
+        args.query(call.room)  # what is wrong with it is said before anything is stored
         began = time.monotonic()
         if call.workspace.is_quick(args.path, QUICK_BYTES):
             artifact = self._stored(args.path, call, _no_beat)

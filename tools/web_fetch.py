@@ -96,7 +96,7 @@ class WebFetch(Tool[WebFetchArgs]):
         Raises:
             BursarError: what is asked for cannot be, or is not in the one page.
         """
-        args.query()  # what is wrong with it is said before anything is fetched
+        args.query(call.room)  # what is wrong with it is said before anything is fetched
         started = time.monotonic()
         if isinstance(args.url, str):
             received = Counter()

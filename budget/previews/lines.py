@@ -45,8 +45,8 @@ _LAYOUTS = {
     "lines": _Layout(head=65, middle=15, head_lines=50, tail_lines=25),
     "text": _Layout(head=58, middle=45, head_lines=40, tail_lines=30),
     "prose": _Layout(head=70, middle=15, head_lines=80, tail_lines=15),
-    "failure": _Layout(head=25, middle=75, head_lines=1, tail_lines=5),
-    "tests": _Layout(head=25, middle=85, head_lines=1, tail_lines=2),
+    "failure": _Layout(head=0, middle=75, head_lines=0, tail_lines=5),
+    "tests": _Layout(head=0, middle=85, head_lines=0, tail_lines=2),
 }
 _TESTS_PERCENT = 60
 """Of the room, for the names of failed tests."""
@@ -129,7 +129,7 @@ def _watch(text: bytes) -> Notables:
 
 def _render(facts: _Facts, allowance: Allowance) -> Preview:
     content, layout = facts.content, facts.layout
-    most = _FAILURE_TOKENS if layout.head_lines == 1 else allowance.tokens
+    most = allowance.tokens if layout.head_lines else _FAILURE_TOKENS
     room = Allowance(min(most, allowance.tokens) - _FRAME.tokens, allowance.bytes - _FRAME.bytes)
     note = {"note": facts.note} if facts.note else {}
     room = less(room, cost(note)) if note else room
@@ -142,8 +142,10 @@ def _render(facts: _Facts, allowance: Allowance) -> Preview:
     first, last = _between(facts, head, tail)
     if told:
         told = failed | _notable(facts, less(share(room, layout.middle), cost(failed)), first, last)
-    omitted = _omitted(facts, head, tail)
-    value: dict[str, Any] = {**note, **told, "head": head.shown, **({"omitted": omitted} if omitted else {})}
+    value: dict[str, Any] = {**note, **told}
+    if layout.head_lines:
+        omitted = _omitted(facts, head, tail)
+        value |= {"head": head.shown, **({"omitted": omitted} if omitted else {})}
     value |= {"tail": tail.shown} if tail.lines else {}
     left_out = _left_out(facts, head, tail)
     return Preview(value, left_out, _suggest(facts, head, tail) if left_out else {})

@@ -27,6 +27,8 @@ _MINIFIED_LINE_BYTES = 400
 _LONG_LINED = {"markdown", "prose", "markup"}
 """Paragraphs, and pages without line breaks, whose headings still tell what is in them."""
 
+_PAGES_LEAST, _PAGES_TOLD = 3, 40
+
 _LINE_MIN_TOKENS = 4
 """An entry is never shorter: its number, a space and a name."""
 
@@ -64,13 +66,22 @@ def plan(content: Content, family: str, lines: int | None, least: int = 1) -> Re
 
     def render(allowance: Allowance) -> Preview:
         room = less(less(allowance, _FRAME), cost(note))
-        shown = listed(entries, share(room, _OUTLINE_PERCENT))
+        shown = _pages(entries) or listed(entries, share(room, _OUTLINE_PERCENT))
         value: dict[str, Any] = {**note, "outline": shown} if shown else {}
         room = less(room, cost(shown))
         head = cut.head(start, Allowance(min(room.tokens, _HEAD.tokens), min(room.bytes, _HEAD.bytes)))
         return Preview(value | ({"head": utf8(head)} if head else {}), _left_out(content, head, lines))
 
     return render
+
+
+def _pages(entries: Sequence[Entry]) -> str:
+    """Tell where the pages of a document begin that has no other headings; of many every so many."""
+    if len(entries) < _PAGES_LEAST or any(one.text != f"## Page {page}" for page, one in enumerate(entries, 1)):
+        return ""
+    step = -(-len(entries) // _PAGES_TOLD)
+    which = "pages 1, 2, …" if step == 1 else f"pages 1, {1 + step}, {1 + 2 * step}, …"
+    return f"{which} begin at lines {', '.join(str(one.line) for one in entries[::step])}"
 
 
 def _left_out(content: Content, head: str, lines: int | None) -> str:

@@ -134,6 +134,13 @@ def test_the_line_behind_an_error_is_told_if_it_has_its_place() -> None:
     assert found.names == ("E0308",)
 
 
+def test_the_file_that_includes_the_one_with_the_error_is_told() -> None:
+    found = watched(
+        b"gcc -c a.c\n  In file included from src/a.c:3:\n  src/b.h:15:10: fatal error: c.h: No such file\n"
+    )
+    assert found.lines == ((3, "src/b.h:15:10: fatal error: c.h: No such file\nIn file included from src/a.c:3:"),)
+
+
 def test_a_huge_line_is_looked_at_where_it_begins() -> None:
     found = watched(b"ERROR: here " + b"x" * 3_000_000 + b"\nERROR: again\n", (65_537,))
     assert found.errors == 2

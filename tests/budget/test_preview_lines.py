@@ -75,6 +75,7 @@ def test_the_failed_tests_are_all_named_with_the_first_of_what_they_found() -> N
     assert every == "tests/test_b.py: test_all[…] ×25"
     assert value["notable"][0] == "303: E   assert 0 == x"
     assert value["tail"].endswith("=== 65 failed in 1.20s ===\n")
+    assert "head" not in value
 
 
 def test_every_code_of_a_checker_is_named() -> None:

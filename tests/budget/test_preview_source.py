@@ -143,6 +143,14 @@ def test_the_only_title_of_a_document_is_not_the_whole_outline() -> None:
     assert len(outline) == 20
 
 
+@pytest.mark.parametrize(
+    ("pages", "told"), [(3, "1, 2, … begin at lines 1, 4, 7"), (100, "1, 4, 7, … begin at lines 1, 10,")]
+)
+def test_of_a_document_of_pages_it_is_told_where_they_begin(pages: int, told: str) -> None:
+    text = "".join(f"## Page {number}\n\n{'Some words. ' * 300}\n" for number in range(1, pages + 1))
+    assert parts(text, "a.md")["outline"].startswith(f"pages {told}")
+
+
 def test_marks_and_addresses_are_taken_out_of_headings() -> None:
     assert plain("[The **`x`** API](https://e.org/a_(b)) ![logo](l.png) \\*") == "The x API logo *"
 

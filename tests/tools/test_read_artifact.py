@@ -281,6 +281,19 @@ def test_the_action_is_told_in_one_line_without_the_handle(arguments, did):
     assert TOOL.did(TOOL.Args(**arguments)) == did
 
 
+def test_in_a_document_the_heading_above_a_match_is_shown(place):
+    with place.session.writer(tool="t", did="d", label="page.md") as writer:
+        writer.write(b"## Page 1\nx\n## Page 2\nneedle\n")
+    assert text(read(place, artifact="a1", grep="needle")) == "3=## Page 2\n4:needle\n"
+
+
+def test_of_many_matches_as_many_are_shown_as_are_asked_for(place):
+    with place.session.writer(tool="t", did="d") as writer:
+        writer.write(b"".join(b"needle %d\n" % n for n in range(1000)))
+    assert read(place, artifact="a1", grep="needle").page.pieces[60:] == []
+    assert len(read(place, artifact="a1", grep="needle", max_tokens=1000).page.pieces) > 150
+
+
 def test_a_search_ends_before_the_client_gives_up_and_tells_what_it_found(place, monkeypatch):
     with place.session.writer(tool="t", did="d") as writer:
         writer.write(b"needle\n" * 5000)
