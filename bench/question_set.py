@@ -884,7 +884,7 @@ QUESTIONS: list[Question] = [
                 if "lenvatinib" in page.lower()
             )
         ],
-        [fetch(ONCOLOGY, grep="(?i)lenvatinib", lines="1-1600")],
+        [fetch(ONCOLOGY, grep="(?i)lenvatinib", max_tokens=250)],
         [f"curl -s {{base}}/{ONCOLOGY} -o $TMPDIR/o.pdf; {PAGE_OF_LENVATINIB}"],
         [
             f"curl -s {{base}}/{ONCOLOGY} -o $TMPDIR/o.pdf; pdftotext $TMPDIR/o.pdf -",
