@@ -53,7 +53,7 @@ async def saved(args: SavedArgs, path: str, call: Call, *, overwrite: bool) -> D
         BursarError: as the workspace, the artifact, the range or the query refuses.
     """
     began = time.monotonic()
-    query = args.query()
+    query = args.query(call.room)
     artifact = call.session.open(args.artifact, call.workspace.descriptor) if args.artifact else None
     form = _FORMS.get(PurePath(path).suffix.casefold(), "")
     sql = args.sql
