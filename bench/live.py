@@ -147,7 +147,6 @@ TASKS = [
             "3.7",
             "encoding",
             "3.6",
-            "input",
             "3.5",
             "args",
             "returncode",
