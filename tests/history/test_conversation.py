@@ -11,6 +11,7 @@ from bursar.artifacts.ownership import local_owner
 from bursar.errors import BursarError
 from bursar.history import Conversation, Limit, delete
 from bursar.history.file import read
+from killed_agent import prove
 from strict_provider import rejected
 
 LONG = "src/app_%d.py:7: error E%d0 in the log\n"
@@ -221,3 +222,7 @@ def test_a_result_that_no_call_waits_for_is_refused(tmp_path):
     with pytest.raises(BursarError, match="unknown_call"):
         talk.result("x", "y")
     talk.close()
+
+
+def test_an_agent_that_is_killed_comes_to_its_end(tmp_path):
+    assert prove("anthropic", 2, tmp_path) > 40
