@@ -9,8 +9,10 @@ fresh tokens, and billed ones with a tenth for what a provider's cache has. Foll
 """
 
 import argparse
+import asyncio
 import re
 import sys
+import tempfile
 import time
 from collections import Counter
 from itertools import product
@@ -25,12 +27,12 @@ import request_data as data
 import request_peers
 from bursar.budget import request as ours
 from bursar.budget import tokens
+from bursar.history import Shelf
 from strict_provider import Cache, rejected, texts
 
 FACT = re.compile(r"[\w.~-]*(?:/[\w.-]+)+|[A-Za-z_]\w*(?:\.\w+)*|\d{3,}")
 FAR = 6
-REPLY_MAX_CHARACTERS = 2000
-CALL_TOKENS = 60
+CALL_TOKENS, MISS_TOKENS = 60, 60
 POINTER = re.compile(r'read_artifact\(artifact=\\*"([^"\\]+)\\*"')
 
 
@@ -99,16 +101,18 @@ class Ours:
     """bursar, with the artifacts that it stores."""
 
     def __init__(self, limit, dialect="chat", system=None, names=("bash", "read_artifact"), **settings):
-        self.shelf, self.state, self.usage = {}, ours.State(), None
+        self.folder = tempfile.TemporaryDirectory(prefix="bursar-bench-")
+        self.shelf = Shelf.open("", Path(self.folder.name))
+        self.held, self.state, self.usage = {}, ours.State(), None
         self.limit = ours.Limit(tokens=limit, **settings)
         self.dialect, self.system, self.names = dialect, system, names
         self.tools = histories.tools(dialect, names)
         self.compactions = self.calls = 0
 
     def store(self, leaving):
-        name = f"a{len(self.shelf)}"
-        self.shelf[name] = leaving.data.decode("utf-8", "replace")
-        return name
+        reference = self.shelf(leaving)
+        self.held[reference] = leaving.data.decode("utf-8", "replace")
+        return reference
 
     def __call__(self, messages):
         request = ours.Request(self.dialect, messages, self.system, self.tools)
@@ -124,13 +128,14 @@ class Ours:
         """Make the calls that a request names until one answers, and return the size of what is read."""
         spent = 0
         for name in POINTER.findall(text):
-            held = self.shelf.get(name)
             spent += CALL_TOKENS
-            if held is not None and fact in held:
-                at = held.index(fact)
-                return spent + tokens.count(
-                    held[max(0, at - REPLY_MAX_CHARACTERS // 2) : at + REPLY_MAX_CHARACTERS // 2]
-                )
+            if fact not in self.held.get(name, ""):
+                spent += MISS_TOKENS
+                continue
+            reply = asyncio.run(self.shelf.read_artifact(name, grep=re.escape(fact)))
+            spent += tokens.count(reply)
+            if fact in reply:
+                return spent
         return None
 
 
