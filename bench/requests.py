@@ -263,7 +263,9 @@ def _is_asked(form, message, before):
         ours_ = ("reasoning", "function_call")
         by_model = [m.get("role") == "assistant" or m.get("type") in ours_ for m in (message, before)]
         return by_model[0] and not by_model[1]
-    return message.get("role") == "assistant" or message.get("kind") == "response"
+    return bool(
+        {message.get("role"), message.get("kind"), message.get("type")} & {"assistant", "model", "response", "ai"}
+    )
 
 
 def estimates(sessions):

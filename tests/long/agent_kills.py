@@ -1,6 +1,6 @@
 """An agent that is killed again and again comes to its end, in each form, in front of a strict provider over HTTP.
 
-uv run tests/long/agents.py [--kills 30]
+uv run tests/long/agent_kills.py [--kills 30]
 """
 
 import argparse
