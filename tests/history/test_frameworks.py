@@ -82,7 +82,7 @@ def test_an_agent_of_pydantic_ai_runs_within_its_limit(page):
         return ModelResponse([part], usage=RequestUsage(input_tokens=model.size))
 
     agent = page["pydantic_ai_agent"](FunctionModel(script), [bash], page["limit"])
-    run = agent.run_sync(GOAL)
+    run = asyncio.run(agent.run(GOAL))
     assert run.output == "Done."
     model.check()
     whole = run.all_messages_json().decode()
