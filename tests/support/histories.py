@@ -257,10 +257,12 @@ def to_google(messages):
     """As Google's own API has it: results without an id, an answer to each call of the turn before, in its order."""
     system = "\n".join(message["content"] for message in messages if message["role"] == "system")
     out = []
-    names = {call["id"]: call["function"]["name"] for m in messages for call in m.get("tool_calls") or ()}
+    names = {}
     for message in messages:
         if message["role"] == "system":
             continue
+        # An id may be given again.
+        names |= {call["id"]: call["function"]["name"] for call in message.get("tool_calls") or ()}
         if message["role"] == "tool":
             part = {
                 "functionResponse": {"name": names[message["tool_call_id"]], "response": {"result": message["content"]}}
