@@ -225,4 +225,4 @@ def test_a_result_that_no_call_waits_for_is_refused(tmp_path):
 
 
 def test_an_agent_that_is_killed_comes_to_its_end(tmp_path):
-    assert prove("anthropic", 2, tmp_path) > 40
+    assert prove("anthropic", 1, tmp_path) > 40

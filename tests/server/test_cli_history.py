@@ -1,7 +1,7 @@
 """`bursar fit`, `bursar history` and `bursar task`: filters for programs in any language."""
 
+import io
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -9,15 +9,24 @@ from pathlib import Path
 import histories
 import pytest
 from bursar.history import Conversation, Limit
+from bursar.server.cli import main
 from strict_provider import rejected
 
 TRANSCRIPTS = Path(__file__).parents[1] / "history" / "transcripts"
 
 
-def bursar(*words, given=b"", **environment):
-    command = [sys.executable, "-m", "bursar", *map(str, words)]
-    done = subprocess.run(command, input=given, capture_output=True, env=os.environ | environment, check=False)
-    return done.returncode, done.stdout.decode(), done.stderr.decode()
+@pytest.fixture
+def bursar(monkeypatch, capsysbinary):
+    """Run the command in this process; return its exit status and what it wrote."""
+
+    def run(*words, given=b""):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given)))
+        with pytest.raises(SystemExit) as ended:
+            main(list(map(str, words)))
+        out, err = capsysbinary.readouterr()
+        return ended.value.code or 0, out.decode(), err.decode()
+
+    return run
 
 
 def long(turns):
@@ -29,7 +38,7 @@ def long(turns):
     return messages
 
 
-def test_a_body_is_fitted_and_all_else_in_it_stays(tmp_path):
+def test_a_body_is_fitted_and_all_else_in_it_stays(bursar, tmp_path):
     body = {"model": "gpt-5", "temperature": 0, "messages": long(30), "tools": histories.tools("chat")}
     words = ["fit", "--limit", 8000, "--data-dir", tmp_path, "--state", tmp_path / "state.json"]
     code, out, err = bursar(*words, given=json.dumps(body).encode())
@@ -45,12 +54,12 @@ def test_a_body_is_fitted_and_all_else_in_it_stays(tmp_path):
     assert json.loads(out)["messages"][: len(fitted["messages"])] == fitted["messages"]
 
 
-def test_messages_alone_are_fitted_too(tmp_path):
+def test_messages_alone_are_fitted_too(bursar, tmp_path):
     code, out, _ = bursar("fit", "--limit", 8000, "--data-dir", tmp_path, given=json.dumps(long(3)).encode())
     assert (code, json.loads(out)) == (0, long(3))
 
 
-def test_what_cannot_fit_is_told_by_the_exit_status(tmp_path):
+def test_what_cannot_fit_is_told_by_the_exit_status(bursar, tmp_path):
     messages = [{"role": "user", "content": "word " * 9000}]
     code, out, err = bursar("fit", "--limit", 2000, "--data-dir", tmp_path, given=json.dumps(messages).encode())
     assert (code, out) == (3, "")
@@ -58,13 +67,13 @@ def test_what_cannot_fit_is_told_by_the_exit_status(tmp_path):
 
 
 @pytest.mark.parametrize("given", [b"", b"no json", b"7", b'{"model":"x"}', b"[1]", b'{"messages":7}'])
-def test_an_input_that_is_no_request_is_told_in_one_line(tmp_path, given):
+def test_an_input_that_is_no_request_is_told_in_one_line(bursar, tmp_path, given):
     code, out, err = bursar("fit", "--data-dir", tmp_path, given=given)
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert err.startswith("bursar: bad_input: ")
 
 
-def test_a_history_is_checked_and_damage_is_the_exit_status(tmp_path):
+def test_a_history_is_checked_and_damage_is_the_exit_status(bursar, tmp_path):
     path = tmp_path / "talk.jsonl"
     talk = Conversation.open(path, limit=Limit(), data_dir=tmp_path)
     talk.say("Hello " * 5000)
@@ -79,13 +88,13 @@ def test_a_history_is_checked_and_damage_is_the_exit_status(tmp_path):
     assert not path.exists()
 
 
-def test_a_transcript_is_handed_over():
+def test_a_transcript_is_handed_over(bursar):
     code, out, _ = bursar("history", "digest", TRANSCRIPTS / "claude-code.jsonl")
     assert code == 0
     assert out.startswith("# Hand-over\n")
 
 
-def test_a_task_is_summed_up_and_its_raw_text_stored(tmp_path):
+def test_a_task_is_summed_up_and_its_raw_text_stored(bursar, tmp_path):
     raw = b"It works in part_1. More of it.\n" * 9000
     code, out, _ = bursar("task", "--type", "explore", "--data-dir", tmp_path, given=raw)
     assert code == 0
@@ -99,12 +108,12 @@ def test_a_task_is_summed_up_and_its_raw_text_stored(tmp_path):
 @pytest.mark.parametrize(
     "words", [["fit", "--no"], ["history", "sing", "x"], ["task", "--type", "no"], ["history", "check", "no"]]
 )
-def test_a_wrong_word_is_told_in_one_line(words):
+def test_a_wrong_word_is_told_in_one_line(bursar, words):
     code, out, err = bursar(*words)
     assert (code, out, err.count("\n")) == (2, "", 1)
 
 
-def test_each_command_has_a_help_of_its_own():
+def test_each_command_has_a_help_of_its_own(bursar):
     for command in ("fit", "history", "task"):
         code, out, _ = bursar(command, "--help")
         assert code == 0
@@ -112,7 +121,7 @@ def test_each_command_has_a_help_of_its_own():
         assert out.startswith(f"usage: bursar {command}")
 
 
-def test_a_server_imports_nothing_of_histories_or_agents(tmp_path):
+def test_a_server_imports_nothing_of_histories_or_agents():
     show = "import sys; from bursar.server import cli, stdio, dispatch, app; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", show], capture_output=True, text=True, check=True).stdout.split()
     assert "bursar.server.app" in loaded
