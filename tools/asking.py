@@ -170,7 +170,7 @@ def _about_query(error: BursarError, deadline_s: float) -> BursarError:
         case "too_slow":
             what = f"the query took longer than {deadline_s:.3g} s and was stopped"
             return BursarError("timeout", what, "Ask for less: filter, sample (USING SAMPLE 1%), or join on equal keys")
-        case "worker_failed":
+        case "worker_failed" if error.message.startswith("the process "):
             what = "the process that answered the query ended early, perhaps for want of memory"
             return BursarError("sql_failed", what, "Ask for less, or use grep or a program")
         case _:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
 _NEAR = re.compile(r'Did you mean "([^"]{1,80})"')
 _ALIKE = re.compile(r'Candidate bindings: ("[^\n]{1,300})')
+_FILE = re.compile(r'(?:file )?"?/proc/self/fd/\d+"?')
 _SYSTEM = ("pg_", "duckdb_", "sqlite_", "pragma_")
 
 
@@ -23,7 +24,7 @@ def worded(error: "duckdb.Error", tables: str) -> BursarError:
     """Say it as the server does; `tables` are those that can be asked, with their columns."""
     import duckdb
 
-    text = str(error)
+    text = _FILE.sub("the content", str(error))
     what = " ".join(text.partition("\nLINE ")[0].split("\n", 1)[0].split())[:300]
     kind, _, said = what.partition(": ")
     said = (said or kind).rstrip("!.")

@@ -104,6 +104,7 @@ def _connection(paths: Sequence[str], scratch: str) -> "DuckDBPyConnection":
     )
     connection.execute(f"SET allowed_paths = [{', '.join(map(literal, paths))}]")
     connection.execute(f"SET allowed_directories = [{literal(scratch)}]")
+    connection.execute("SET enable_progress_bar = false")
     # The parts of what is asked need no `t.` before them.
     connection.execute("CREATE SCHEMA t; SET search_path = 'main,t'")
     connection.execute("SET enable_external_access = false; SET lock_configuration = true")

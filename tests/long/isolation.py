@@ -263,6 +263,27 @@ def references(scene, aim):
         yield scene.bob.call("write_pdf", content=f"![]({reference})")
 
 
+def queries(scene, aim):
+    """A query in SQL over an own file that names another's, by path or as a table."""
+    scene.links(aim)
+    scene.bob.call("read_file", path="note.md")  # what is stored by the first query is told by that alone
+    for place in (aim.path, f"/proc/self/root{aim.path}", "link/file", f"{aim.directory}/*", f"{aim.directory}/../*/*"):
+        for source in (f"read_text('{place}')", f"read_csv('{place}')", f"glob('{place}')", f"'{place}'"):
+            yield scene.bob.call("read_file", path="note.md", sql=f"SELECT * FROM {source}")
+    for sql in (f"ATTACH '{aim.path}' AS v", f"COPY t TO '{aim.path}'"):
+        yield scene.bob.call("read_file", path="note.md", sql=sql)
+        yield scene.bob.call("edit_file", path="answer.csv", artifact="", sql=sql)
+
+
+def queries_by_reference(scene, aim):
+    """A query of, and a file made from, what a reference names."""
+    for reference in _references(aim)[:4]:
+        yield scene.bob.call("read_artifact", artifact=reference, sql="SELECT line FROM t")
+        for more in ({}, {"sql": "FROM t"}, {"grep": "."}, {"lines": "1-9"}):
+            yield scene.bob.call("edit_file", path="answer.txt", artifact=reference, **more)
+            (scene.work / "answer.txt").unlink(missing_ok=True)
+
+
 def ids(scene, aim):
     del aim
     for number in ("a1", "a2", "a01", "A1", "a1 ", "a" + "9" * 40):
@@ -457,6 +478,8 @@ ATTACKS = {
     "a handle, in `--session`": (handle_at_the_start, ("stdio",), True),
     "a reference, in 20 spellings": (references, ALL, True),
     "an artifact's id alone": (ids, ALL, False),
+    "a path, in queries": (queries, ALL, False),
+    "a reference, asked in SQL and saved": (queries_by_reference, ALL, True),
     "a resource's address": (resources, ALL, True),
     "completion": (completions, ALL, True),
     "deleting the session": (deletion, HTTP, True),
