@@ -136,3 +136,16 @@ def test_without_duckdb_no_schema_speaks_of_it_and_a_query_is_told_what_to_insta
     client.close()
     assert is_error
     assert "bursar[sql]" in reply
+
+
+@pytest.mark.parametrize("sql", ["FROM t", "SELECT substr(token, 1, 20) AS part, length(token) FROM t"])
+def test_a_credential_that_is_blanked_is_blanked_in_what_is_asked(tmp_path, sql):
+    secret = "ghp_" + "a1B2c3D4e5" * 4
+    (tmp_path / "tokens.csv").write_text(f"name,token\none,{secret}\n")
+    (tmp_path / "tokens.json").write_text(json.dumps([{"name": "one", "token": secret}]))
+    with server("--root", str(tmp_path), "--data-dir", str(tmp_path / "data"), "--redact", "shown") as client:
+        for name in ("tokens.csv", "tokens.json"):
+            reply, is_error, _ = client.call("read_file", path=name, sql=sql)
+            assert not is_error, reply
+            assert secret[:12] not in reply
+        assert not [name for name in os.listdir(client.directory) if name.endswith(".tables")]
