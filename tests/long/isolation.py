@@ -267,17 +267,18 @@ def queries(scene, aim):
     """A query in SQL over an own file that names another's, by path or as a table."""
     scene.links(aim)
     scene.bob.call("read_file", path="note.md")  # what is stored by the first query is told by that alone
-    for place in (aim.path, f"/proc/self/root{aim.path}", "link/file", f"{aim.directory}/*", f"{aim.directory}/../*/*"):
-        for source in (f"read_text('{place}')", f"read_csv('{place}')", f"glob('{place}')", f"'{place}'"):
-            yield scene.bob.call("read_file", path="note.md", sql=f"SELECT * FROM {source}")
-    for sql in (f"ATTACH '{aim.path}' AS v", f"COPY t TO '{aim.path}'"):
+    places = (aim.path, f"/proc/self/root{aim.path}", "link/file", f"{aim.directory}/*", f"{aim.directory}/../*/*")
+    ways = ("read_text('{}')", "read_csv('{}')", "glob('{}')", "'{}'")
+    asked = [f"SELECT * FROM {way.format(place)}" for place in places for way in ways]
+    asked += [f"ATTACH '{aim.path}' AS v", f"COPY t TO '{aim.path}'"]
+    for sql in asked[scene.spellings]:
         yield scene.bob.call("read_file", path="note.md", sql=sql)
         yield scene.bob.call("edit_file", path="answer.csv", artifact="", sql=sql)
 
 
 def queries_by_reference(scene, aim):
     """A query of, and a file made from, what a reference names."""
-    for reference in _references(aim)[:4]:
+    for reference in _references(aim)[:4][scene.spellings] or _references(aim)[:1]:
         yield scene.bob.call("read_artifact", artifact=reference, sql="SELECT line FROM t")
         for more in ({}, {"sql": "FROM t"}, {"grep": "."}, {"lines": "1-9"}):
             yield scene.bob.call("edit_file", path="answer.txt", artifact=reference, **more)
