@@ -1,7 +1,7 @@
 """Tables of an SQLite database, read by the library itself, which is confined, and handed on as text."""
 
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,17 +17,20 @@ SMALL_BYTES = 64 << 20
 """Of a larger database only what the query may name is read."""
 
 _BATCH = 10_000
+_COLUMNS_MAX = 1000
+"""Of one answer; SQLite takes 2,000."""
 _ARGUMENTS_MAX = 100
 """Of a function; SQLite takes 127 of them."""
 
-_TYPES = (("INT", "BIGINT"), ("REAL", "DOUBLE"), ("FLOA", "DOUBLE"), ("DOUB", "DOUBLE"))
-"""What a declared type holds, and what that makes of the column: https://sqlite.org/datatype3.html, section 3.1."""
+_WHOLE, _REAL, _TEXT = "BIGINT", "DOUBLE", "VARCHAR"
+_TYPES = (
+    {"INT": _WHOLE} | dict.fromkeys(("CHAR", "CLOB", "TEXT"), _TEXT) | dict.fromkeys(("REAL", "FLOA", "DOUB"), _REAL)
+)
+"""What a declared type promises, and the column it makes: https://sqlite.org/datatype3.html, section 3.1."""
 
-_SAMPLED = 10_000
-"""Rows that tell of a column without a type whether it has fractions or bytes; of others 15 digits are read."""
-
-_CLOSED = ("INT", "CHAR", "CLOB", "TEXT")
-"""In columns of these types are hardly ever fractions or bytes."""
+_PROMISED = {_WHOLE: "integer", _REAL: "real", _TEXT: "text"}
+_EXACT = 1 << 53
+"""Whole numbers up to it are exact beside fractions."""
 
 _TABLES = (
     "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' "
@@ -58,73 +61,87 @@ def make(connection: "DuckDBPyConnection", content: Content, sql: str, into: str
 
 def _copy(connection: "DuckDBPyConnection", database: sqlite3.Connection, name: str, table: str, spare: Path) -> None:
     """Hand on a table."""
-    declared = [
-        (column.decode("utf-8", "replace"), kind.decode("utf-8", "replace").upper())
-        for _, column, kind, *_ in database.execute(f"PRAGMA table_info({_name(name)})")
-    ]
+    columns = _types(database, name)
     longest, has_breaks = 0, False
     with spare.open("wb") as out:
-        found = database.execute(f"SELECT {_row(database, name, declared)} FROM {_name(name)}")
+        found = database.execute(f"SELECT {_row(columns)} FROM {_name(name)}")
         while rows := found.fetchmany(_BATCH):
             lines = [cells for (cells,) in rows]
             longest = max(longest, *map(len, lines))
             text = b"\n".join(lines) + b"\n"
             has_breaks = has_breaks or text.count(b"\n") > len(lines) or b"\r" in text
             out.write(text.decode("utf-8", "replace").encode())
-    read = (
+    listed = ", ".join(f"{literal(column)}: {literal(kind)}" for column, (kind, _) in columns.items())
+    connection.execute(
         f"CREATE TABLE {table} AS FROM read_csv({literal(spare)}, auto_detect = false, header = false, delim = ',', "
         "quote = '''', escape = '''', nullstr = 'NULL', allow_quoted_nulls = false, strict_mode = false, "
-        f"parallel = {not has_breaks}, max_line_size = {max(LINE_MAX_BYTES, 4 * longest)}, columns = "
+        f"parallel = {not has_breaks}, max_line_size = {max(LINE_MAX_BYTES, 4 * longest)}, columns = {{{listed}}})"
     )
-    try:
-        connection.execute(f"{read}{_listed(declared)})")
-    except Exception:  # noqa: BLE001 - a column of SQLite may hold anything, whatever its type says
-        connection.execute(f"{read}{_listed((column, '') for column, _ in declared)})")
-    _make_numbers(connection, table, [column for column, kind in declared if not kind])
 
 
-def _make_numbers(connection: "DuckDBPyConnection", table: str, columns: Sequence[str]) -> None:
-    """Make numbers of columns without a type if all texts in them are some, as written, or empty: then nothing."""
-    if not columns:
-        return
+def _types(database: sqlite3.Connection, name: str) -> dict[str, tuple[str, bool]]:
+    """Return of each column the type that all its values have, text if they have several, and if it is as promised.
+
+    A column of SQLite may hold anything, whatever its declared type says.
+    """
+    declared = {
+        column.decode("utf-8", "replace"): next(
+            (made for sign, made in _TYPES.items() if sign in kind.decode("utf-8", "replace").upper()), ""
+        )
+        for _, column, kind, *_ in database.execute(f"PRAGMA table_info({_name(name)})")
+    }
+    promised = {column: kind for column, kind in declared.items() if kind}
+    broken = _looked(
+        database, name, (f"typeof({_name(c)}) NOT IN ('{_PROMISED[k]}', 'null')" for c, k in promised.items())
+    )
+    kept = {column for column, is_broken in zip(promised, broken, strict=True) if not is_broken}
+    others = [column for column in declared if column not in kept]
     tests = (
-        f"bool_and({own} = TRY_CAST({own} AS BIGINT)::VARCHAR) FILTER ({own} <> ''), "
-        f"bool_and(TRY_CAST({own} AS DOUBLE) IS NOT NULL) FILTER ({own} <> '')"
-        for own in map(_name, columns)
+        test
+        for own in map(_name, others)
+        for test in (
+            f"typeof({own}) IN ('text', 'blob')",
+            f"typeof({own}) = 'real'",
+            f"typeof({own}) = 'integer'",
+            f"typeof({own}) = 'integer' AND {own} NOT BETWEEN {-_EXACT} AND {_EXACT}",
+        )
     )
-    found = connection.execute(f"SELECT {', '.join(tests)} FROM {table}").fetchone() or ()
-    for column, are_whole, are_numbers in zip(columns, found[::2], found[1::2], strict=True):
-        if are_whole is not None and are_numbers:
-            kind = "BIGINT" if are_whole else "DOUBLE"
-            made = f"TYPE {kind} USING TRY_CAST({_name(column)} AS {kind})"
-            connection.execute(f"ALTER TABLE {table} ALTER {_name(column)} {made}")
+    seen = _looked(database, name, tests)
+    made: dict[str, str] = {}
+    for place, column in enumerate(others):
+        has_text, has_real, has_whole, has_large = seen[4 * place : 4 * place + 4]
+        is_text = has_text or (has_real and has_large) or not (has_real or has_whole)
+        made[column] = _TEXT if is_text else _REAL if has_real else _WHOLE
+    return {column: (made.get(column, kind), column in kept) for column, kind in declared.items()}
 
 
-def _row(database: sqlite3.Connection, name: str, declared: Sequence[tuple[str, str]]) -> str:
+def _looked(database: sqlite3.Connection, name: str, tests: Iterable[str]) -> list[bool]:
+    """Tell of each test whether any row passes it."""
+    listed = list(tests)
+    found: list[bool] = []
+    for start in range(0, len(listed), _COLUMNS_MAX):
+        some = ", ".join(f"max({test})" for test in listed[start : start + _COLUMNS_MAX])
+        found += map(bool, database.execute(f"SELECT {some} FROM {_name(name)}").fetchone())
+    return found
+
+
+def _row(columns: Mapping[str, tuple[str, bool]]) -> str:
     """Return an expression that writes a row: each value in quotes, NULL without. Where it must choose takes time."""
-    open_ones = [column for column, kind in declared if not any(sign in kind for sign in _CLOSED)]
-    tests = ", ".join(f"max(typeof({_name(column)}) IN ('real', 'blob'))" for column in open_ones)
-    sample = f"(SELECT * FROM {_name(name)} LIMIT {_SAMPLED})"
-    found = database.execute(f"SELECT {tests} FROM {sample}").fetchone() if open_ones else ()
-    chosen = {column for column, has_any in zip(open_ones, found, strict=True) if has_any}
-    values = [_value(_name(column)) if column in chosen else _name(column) for column, _ in declared]
+    values = [
+        _name(column) if is_kept and kind != _REAL else _value(_name(column))
+        for column, (kind, is_kept) in columns.items()
+    ]
     groups = [values[start : start + _ARGUMENTS_MAX] for start in range(0, len(values), _ARGUMENTS_MAX)]
     return " || ',' || ".join(f"printf('{','.join(['%Q'] * len(group))}', {', '.join(group)})" for group in groups)
 
 
 def _value(column: str) -> str:
-    """Return an expression for a value: fractions with all their digits, bytes as hexadecimal digits."""
+    """Return an expression for a value: fractions with the digits they need, bytes as hexadecimal digits."""
+    short = f"printf('%!.15g', {column})"
     return (
-        f"CASE typeof({column}) WHEN 'real' THEN printf('%!.17g', {column}) WHEN 'blob' THEN hex({column}) "
-        f"ELSE {column} END"
+        f"CASE typeof({column}) WHEN 'real' THEN CASE WHEN CAST({short} AS REAL) = {column} THEN {short} "
+        f"ELSE printf('%!.17g', {column}) END WHEN 'blob' THEN hex({column}) ELSE {column} END"
     )
-
-
-def _listed(declared: Iterable[tuple[str, str]]) -> str:
-    columns: Mapping[str, str] = {
-        name: next((made for sign, made in _TYPES if sign in kind), "VARCHAR") for name, kind in declared
-    }
-    return f"{{{', '.join(f'{literal(name)}: {literal(kind)}' for name, kind in columns.items())}}}"
 
 
 def _name(name: str) -> str:

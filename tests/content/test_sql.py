@@ -206,7 +206,37 @@ def test_a_database_has_its_tables_with_every_value(ask, tmp_path):
     assert told == [(i, name, ratio, free or "", (data or b"").hex().upper()) for i, name, ratio, free, data in values]
     assert ask("SELECT count(*) FROM t.things WHERE free IS NULL") == [("1",)]
     assert ask("SELECT count(*) FROM t.two") == [("1",)]
-    assert ask("SELECT sum(year), sum(late) FROM a1.loose") == [("4027", "5")]
+    assert ask("SELECT max(year || '!'), sum(TRY_CAST(late AS INT)) FROM a1.loose") == [("2014!", "5")]
+
+
+def database(ask, tmp_path, *statements):
+    with sqlite3.connect(tmp_path / "made.db") as made:
+        for statement in statements:
+            made.execute(statement)
+    made.close()
+    ask.given("a.db", (tmp_path / "made.db").read_bytes())
+
+
+def test_a_column_of_a_database_has_the_type_that_all_its_values_have(ask, tmp_path):
+    database(
+        ask,
+        tmp_path,
+        "CREATE TABLE f (h, zip, ver, data, whole, mixed, large, price DECIMAL(9, 2))",
+        "INSERT INTO f VALUES ('12345678901234567890123', '01234', '1.10', x'0102', 1, 1, 9007199254740993, 9.95)",
+        "INSERT INTO f VALUES ('5', '5', '1.2', x'31', 2, 0.1, 0.5, 10)",
+        "CREATE TABLE s (x INTEGER, y INTEGER, z REAL)",
+        "INSERT INTO s VALUES (9, 1, 0.1), (10, 'abc', 1.5), (100, 3, 'none')",
+        "CREATE TABLE i (n INTEGER)",
+        "INSERT INTO i VALUES (1), (0.5), (NULL)",
+    )
+    assert ask("SELECT h, zip, ver, data, sum(whole) OVER (), mixed, large FROM t.f ORDER BY length(h) DESC") == [
+        ("12345678901234567890123", "01234", "1.10", "0102", "3", "1.0", "9007199254740993"),
+        ("5", "5", "1.2", "31", "3", "0.1", "0.5"),
+    ]
+    assert ask("SELECT sum(price) FROM t.f") == [("19.95",)]
+    assert ask("SELECT max(x), max(y) FROM t.s") == [("100", "abc")]
+    assert ask("SELECT z FROM t.s ORDER BY x") == [("0.1",), ("1.5",), ("none",)]
+    assert ask("SELECT sum(n) FROM t.i") == [("1.5",)]
 
 
 def test_what_was_made_of_a_content_answers_the_next_query(ask, tmp_path):
