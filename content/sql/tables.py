@@ -1,7 +1,5 @@
 """Makes tables of contents by their kinds: `a7`, the same as `t` if it is the one asked, and its parts as `a7.part`."""
 
-import csv
-import io
 import os
 import stat
 import sys
@@ -12,18 +10,17 @@ from typing import TYPE_CHECKING, Self
 
 from ...budget import kinds
 from ...budget.kinds import Kind
-from ...budget.previews.table import is_header
 from ...budget.sql import WHOLE, literal, quoted
 from ...errors import BursarError
-from . import databases, documents, failures, lines
+from . import databases, delimited, documents, failures, lines
 
 if TYPE_CHECKING:
     import duckdb
     from duckdb import DuckDBPyConnection
 
-CARES = (0, 1, 2)
-_HEAD_BYTES = 256 * 1024
+CARES = (0, 1, 2, 3)
 _LISTED_CHARACTERS = 440
+_TOLD_CHARACTERS = 120
 _FITS_ALL = "SQL reads JSON, CSV, Parquet, SQLite and lines of text"
 
 
@@ -107,7 +104,8 @@ class Shelf:
             connection: to the database.
             scratch: a directory for what contents are turned into.
             sql: the query; of a large database only tables that it may name are read.
-            care: how a CSV is read, one of `CARES`: its types by its beginning, by all of it, or as nothing but text.
+            care: how a CSV is read, one of `CARES`: its types by its beginning or by all of it, rows
+                of other lengths, too, or as nothing but text.
         """
         self.notes: list[str] = []
         self.new: list[str] = []
@@ -147,7 +145,13 @@ class Shelf:
         return (
             self._has_csv
             and self._care < CARES[-1]
-            and (failures.is_of_csv(error) or (not self._care and isinstance(error, duckdb.ConversionException)))
+            and (
+                failures.is_of_csv(error)
+                or (
+                    not self._care
+                    and (isinstance(error, duckdb.ConversionException) or delimited.CHANGED in str(error))
+                )
+            )
         )
 
     def close_to_changes(self) -> None:
@@ -192,7 +196,7 @@ class Shelf:
 
     def _direct(self, one: Given, kind: Kind) -> str:
         """Return what DuckDB reads as it is; empty if it is to be made into tables first."""
-        if kind.name in {"csv", "tsv"} and self._care < 2:
+        if kind.name in {"csv", "tsv"} and self._care < CARES[-1]:
             return self._csv(one, kind.detail or ",")
         if kind.detail == "Parquet table":
             return f"FROM read_parquet({literal(one.file)})"
@@ -203,14 +207,17 @@ class Shelf:
         return lines.direct(one.file, lines.survey(one))
 
     def _csv(self, one: Given, delimiter: str) -> str:
-        text = one.read(0, _HEAD_BYTES).decode("utf-8", "replace").removeprefix("\ufeff")
-        first = next((row for row in csv.reader(io.StringIO(text), delimiter=delimiter) if row), list[str]())
-        options = f"{literal(one.file)}, delim = {literal(delimiter)}, header = {is_header([first])}"
-        if self._care:
+        names = delimited.header(one, delimiter)
+        if not names:
+            self.notes.append(f"{one.id}: its first row is taken for data; its columns are column0, column1 …")
+        elif twice := sorted({name for name in names if names.count(name) > 1}):
+            self.notes.append(
+                f"{one.id}: {', '.join(map(quoted, twice))[:_TOLD_CHARACTERS]} twice; the next ones are _1 …"
+            )
+        ragged = self._care > 1
+        if ragged:
             self.notes.append(f"{one.id}: rows of other lengths than the first are filled up with NULL")
-            return f"FROM read_csv({options}, sample_size = -1, null_padding = true, strict_mode = false)"
-        found = self._connection.execute(f"SELECT Prompt FROM sniff_csv({options})").fetchone()
-        return str(found[0]).rstrip(";") if found else f"FROM read_csv({options})"
+        return delimited.table(self._connection, one, delimiter, looks_at_all=self._care > 0, ragged=ragged)
 
     def _make(self, one: Given, kind: Kind) -> None:
         into = f"kept_{one.id}"

@@ -95,6 +95,40 @@ def test_a_table_that_changes_its_types_late_or_has_ragged_rows_loses_nothing(as
     assert ask.told["notes"]
 
 
+@pytest.mark.parametrize(
+    ("first", "last", "sql", "found"),
+    [
+        ("5", "0.5", "SELECT max(i), sum(v), min(v) FROM t", ("30000", "150000.5", "0.5")),
+        ("98765", "02139", "SELECT v FROM t WHERE i = 30000", ("02139",)),
+        ("true", "yes", "SELECT v FROM t WHERE i = 30000", ("yes",)),
+        ("true", "1", "SELECT v FROM t WHERE i = 30000", ("1",)),
+        ("2024-01-02", "2024-01-02 10:00", "SELECT v FROM t WHERE i = 30000", ("2024-01-02 10:00",)),
+        ("1", "12345678901234567890123", "SELECT max(v) FROM t", ("12345678901234567890123",)),
+        ("a", '"b,c"', "SELECT v FROM t WHERE i = 30000", ("b,c",)),
+    ],
+)
+def test_what_comes_late_in_a_table_is_neither_rounded_nor_respelled(ask, first, last, sql, found):
+    ask.given("a.csv", "i,v\n" + "".join(f"{n},{first}\n" for n in range(30_000)) + f"30000,{last}\n")
+    assert ask(sql) == [found]
+
+
+@pytest.mark.parametrize("cell", ["01/02/2024", "02139", "+41791234567", "12:30", "2024-01-02T03:04:05+02:00", "1_000"])
+def test_a_cell_that_no_type_spells_stays_text(ask, cell):
+    ask.given("a.csv", f"a,b\n{cell},1\n{cell},2\n")
+    assert ask("SELECT a, b + 1, typeof(a) FROM t") == [(cell, "2", "VARCHAR"), (cell, "3", "VARCHAR")]
+
+
+def test_rows_that_look_like_comments_are_rows_and_names_may_be_there_twice(ask):
+    ask.given("a.csv", "a,b\n1,2\n3,4\n#5,6\n")
+    assert ask("SELECT count(*), max(b) FROM t") == [("3", "6")]
+    ask.given("b.csv", "name,score,score\nx,1,2\ny,3,4\n")
+    assert ask("SELECT name, score, score_1 FROM a2 ORDER BY 1") == [("x", "1", "2"), ("y", "3", "4")]
+    assert "score twice" in " ".join(ask.told["notes"])
+    ask.given("c.csv", "2023,2024\n1,2\n")
+    ask("FROM a3")
+    assert "taken for data" in " ".join(ask.told["notes"])
+
+
 def test_text_is_its_lines_as_they_are_and_numbered(ask):
     weird = b'one\n\n"two\r\nthree, x\ty\n  lead\r\n\nlast'
     ask.given("a.log", weird)

@@ -1,0 +1,93 @@
+"""A CSV as a table: cells are read as text, and a column is of another type only if its cells mean the same in it."""
+
+import csv
+import io
+from typing import TYPE_CHECKING
+
+from ...budget.previews.table import is_header
+from ...budget.sql import literal
+from .lines import Content
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+CHANGED = "a cell is of another type than the first ones of its column"
+"""The error of a query over a column that changes its type behind the rows that were looked at."""
+
+_HEAD_BYTES = 256 * 1024
+_LOOKED = 5_000
+"""Rows whose cells tell the types, unless all are looked at."""
+
+_TYPES = {
+    "BIGINT": "coalesce(TRY_CAST({0} AS BIGINT)::VARCHAR = trim({0}), false)",
+    "HUGEINT": "coalesce(TRY_CAST({0} AS HUGEINT)::VARCHAR = trim({0}), false)",
+    "DOUBLE": "TRY_CAST({0} AS DOUBLE) IS NOT NULL AND NOT regexp_matches({0}, '^ *([+]|-?0[0-9])|_') "
+    "AND (length({0}) <= 15 OR regexp_matches({0}, '[.eE]'))",
+    "BOOLEAN": "lower({0}) IN ('true', 'false')",
+    "DATE": "coalesce(TRY_CAST({0} AS DATE)::VARCHAR = {0}, false)",
+    "TIMESTAMP": "regexp_full_match({0}, '[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}[ T][0-9:]{{5,8}}([.][0-9]{{1,6}})?Z?') "
+    "AND TRY_CAST({0} AS TIMESTAMP) IS NOT NULL",
+}
+"""When a text means the same as a value of a type; the first that is so for all cells of a column is its type."""
+
+
+def table(
+    connection: "DuckDBPyConnection", content: Content, delimiter: str, *, looks_at_all: bool, ragged: bool
+) -> str:
+    """Return a query for the rows; it fails with `CHANGED` where a type that was told by the first ones does not hold.
+
+    Args:
+        connection: reads the content.
+        content: the CSV.
+        delimiter: between its columns.
+        looks_at_all: all rows tell the types of the columns.
+        ragged: rows may have other lengths than the first.
+
+    Raises:
+        duckdb.Error: it is no such CSV.
+    """
+    options = f"{literal(content.file)}, delim = {literal(delimiter)}, header = {bool(header(content, delimiter))}"
+    options += ", all_varchar = true, comment = '', skip = 0"
+    if ragged:
+        rows = f"FROM read_csv({options}, sample_size = -1, null_padding = true, strict_mode = false)"
+    else:
+        quote, rows = _sniffed(connection, options)
+        if quote.casefold() in {"", "\0", "(empty)"}:  # of the beginning, which has none
+            _, rows = _sniffed(connection, f"{options}, quote = '\"', escape = '\"'")
+    names = [_quoted(str(column[0])) for column in connection.execute(f"DESCRIBE {rows}").fetchall()]
+    tests = ", ".join(
+        f"bool_and({test.format(name)}) FILTER ({name} IS NOT NULL)" for name in names for test in _TYPES.values()
+    )
+    looked = f"({rows}{'' if looks_at_all else f' LIMIT {_LOOKED}'})"
+    seen = connection.execute(f"SELECT {tests} FROM {looked}").fetchone() or ()
+    columns: list[str] = []
+    for place, name in enumerate(names):
+        holds = dict(zip(_TYPES, seen[place * len(_TYPES) : (place + 1) * len(_TYPES)], strict=True))
+        columns.append(_column(name, next((kind for kind, is_so in holds.items() if is_so), "")))
+    return f"SELECT {', '.join(columns)} FROM ({rows})"
+
+
+def header(content: Content, delimiter: str) -> list[str]:
+    """Return the names of the columns, of which some may be equal; none if the first row is one of data."""
+    text = content.read(0, _HEAD_BYTES).decode("utf-8", "replace").removeprefix("\ufeff")
+    first = next((row for row in csv.reader(io.StringIO(text), delimiter=delimiter) if row), list[str]())
+    return first if is_header([list(dict.fromkeys(first))]) else []
+
+
+def _sniffed(connection: "DuckDBPyConnection", options: str) -> tuple[str, str]:
+    """Return what DuckDB takes for quotes, and how it reads the content."""
+    found = connection.execute(f"SELECT Quote, Prompt FROM sniff_csv({options})").fetchone() or ("", "")
+    return str(found[0] or ""), str(found[1]).rstrip(";")
+
+
+def _column(name: str, kind: str) -> str:
+    if not kind:
+        return name
+    return (
+        f"CASE WHEN {name} IS NULL THEN NULL WHEN {_TYPES[kind].format(name)} THEN TRY_CAST({name} AS {kind}) "
+        f"ELSE error({literal(CHANGED)}) END AS {name}"
+    )
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
