@@ -4,6 +4,7 @@ import json
 import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
@@ -55,7 +56,8 @@ class Conversation:
 
         Args:
             path: of its file; private to the user, as it names the session of its artifacts.
-            dialect: form of its messages; by default the one that it has, or `chat`.
+            dialect: form of its messages; by default the one that it has, or `chat`. Where damage took what the file
+                says of it, what is named here counts.
             limit: what a request may cost.
             shelf: where goes what leaves; by default a session of its own, which is kept as long as the file.
             data_dir: of that session, as the server's `--data-dir`.
@@ -67,7 +69,8 @@ class Conversation:
         """
         file = HistoryFile(Path(path), fsync=fsync)
         try:
-            handle, written = head(file.contents)
+            begun = head(file.contents, dialect)
+            handle, written = begun.session, begun.dialect
             if written and dialect not in ("", written):
                 fix = f"Open it as {written}, or begin another"
                 raise BursarError("wrong_dialect", f"{path} holds messages of {written}, not of {dialect}", fix)
@@ -82,7 +85,7 @@ class Conversation:
             past = Past(written or dialect or "chat", file.contents, shelf.session.open)
             if is_gone:
                 past.damage.append(Damage(0, 0, "the session with its artifacts is gone"))
-            if shelf.session.handle != handle or not written:
+            if shelf.session.handle != handle or not begun.is_there:
                 file.append(("head", {"v": 1, "dialect": past.dialect, "session": shelf.session.handle}))
         except BaseException:
             file.close()
@@ -96,6 +99,12 @@ class Conversation:
     def messages(self) -> Sequence[Wire]:
         """All that was said, the oldest first."""
         return tuple(self._messages)
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether it is the user's turn: nothing was said yet, or the model spoke last and waits for no result."""
+        roles = [DIALECTS[self.dialect].role(message) for message in self._messages[-1:]]
+        return not self._pending and roles in ([], ["assistant"])
 
     @property
     def pending(self) -> Mapping[str, Part]:
@@ -122,16 +131,18 @@ class Conversation:
             usage: what the provider told of the request that the messages answer.
 
         Raises:
-            BursarError: history_not_written, or as the session does; nothing was added then.
+            BursarError: history_not_written, or as the session does; no message was added then, though artifacts of
+                them may be there.
         """
-        given = [json.loads(dumps(message)) for message in messages]
+        given = [json.loads(dumps(message, only_set=True)) for message in messages]
         if any(wires.ends_turn(self.dialect, message) for message in given):
-            self._close_calls()
+            given = [*self._closing(), *given]
         records = [("message", {"m": stored.taken_out(message, self.shelf, "history")}) for message in given]
         anchor = None
         if usage is not None:
             anchor = Usage(prompt_tokens(json.loads(dumps(usage))), len(self._messages))
             records.append(("usage", {"tokens": anchor.tokens, "messages": anchor.messages}))
+        # All of it in one: what is refused is not there after a restart either.
         self._file.append(*records)
         for message in given:
             self._take(message)
@@ -172,9 +183,10 @@ class Conversation:
             RequestTooLarge: what must be kept is over the limit.
             BursarError: as `add` does.
         """
-        self._close_calls()
-        wanted = Request(self.dialect, self._messages, system, tools)
         idle_s = max(0.0, time.time() - self._last_s) if self._usage else 0.0
+        if self._pending:
+            self.add(*self._closing())
+        wanted = Request(self.dialect, self._messages, system, tools)
         fitted = fit(wanted, self.limit, self.shelf, self._state, self._usage, idle_s=idle_s, is_forced=is_forced)
         if fitted.told:
             kept = stored.taken_out(json.loads(fitted.state.to_json()), self.shelf, "history")
@@ -207,11 +219,9 @@ class Conversation:
         wires.append(self.dialect, self._messages, message)
         wires.note(self.dialect, self._pending, message)
 
-    def _close_calls(self) -> None:
-        for call in list(self._pending.values()):
-            message = wires.result(self.dialect, call, wires.UNKNOWN)
-            self._file.append(("message", {"m": message}))
-            self._take(message)
+    def _closing(self) -> list[Wire]:
+        """Make the results of the calls that have none."""
+        return [wires.result(self.dialect, call, wires.UNKNOWN) for call in self._pending.values()]
 
 
 class Attempt:
@@ -259,7 +269,8 @@ class Past:
         states: list[Record] = []
         for record in contents.records:
             if record["t"] == "message":
-                held.append(stored.put_back(record["m"], opened, self._tell))
+                message = stored.put_back(record["m"], opened, self._tell)
+                held.append(DIALECTS[dialect].user(stored.gone(record["m"]), None) if message is None else message)
             elif record["t"] == "state":
                 states.append(record)
             elif record["t"] == "usage":
@@ -272,37 +283,59 @@ class Past:
             self.messages, self.usage = wires.mended(dialect, self.messages), None
         for message in self.messages:
             wires.note(dialect, self.pending, message)
-        if states:
-            self.state = State.from_json(dumps(stored.put_back(states[-1]["state"], opened, self._tell)))
+        state = stored.put_back(states[-1]["state"], opened, self._tell) if states else None
+        if state is not None:
+            self.state = State.from_json(dumps(state))
 
     def _tell(self, what: str) -> None:
         self.damage.append(Damage(0, 0, what))
 
 
-def head(contents: Contents) -> tuple[str, str]:
-    """Return the session of a history and the form of its messages, by its head or, if that is damaged, by the rest."""
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What a history is.
+
+    Attributes:
+        session: with its artifacts; empty if nothing names it.
+        dialect: form of its messages; empty if there are none.
+        is_there: the file says so; else it follows from the rest.
+    """
+
+    session: str
+    dialect: str
+    is_there: bool
+
+
+def head(contents: Contents, named: str = "") -> Head:
+    """Tell what a history is; where damage took its head, the form is the one that is named, or is guessed."""
     heads = [record for record in contents.records if record["t"] == "head"]
     if heads:
-        return str(heads[-1]["session"]), str(heads[-1]["dialect"])
+        return Head(str(heads[-1]["session"]), str(heads[-1]["dialect"]), is_there=True)
     messages = [record["m"] for record in contents.records if record["t"] == "message"]
-    return "", wires.guessed(messages) if messages else ""
+    kept = (record.get("m", record.get("state")) for record in contents.records)
+    reference = next((one for value in kept for one in stored.references(value)), "")
+    dialect = (named or wires.guessed(messages)) if messages else ""
+    return Head(reference.partition("/")[0], dialect, is_there=False)
 
 
 def delete(path: str | Path, data_dir: Path | None = None) -> None:
-    """Remove a conversation for good, with the artifacts of its session.
+    """Remove a conversation for good, with the artifacts of its session; a session that is gone already is no error.
 
     Raises:
         BursarError: history_busy, history_unreadable, store_failed.
     """
-    from contextlib import suppress
-
     from ..artifacts import Limits, Store
     from ..artifacts.ownership import local_owner
     from ..artifacts.store import default_data_dir
 
-    file = HistoryFile(Path(path))
-    handle, _ = head(file.contents)
-    with suppress(BursarError):  # it may be gone already
-        Store((data_dir or default_data_dir()) / "bursar", Limits()).remove(handle, local_owner())
-    file.close()
+    file = HistoryFile(Path(path), may_begin=False)
+    try:
+        handle = head(file.contents).session
+        if handle:
+            Store((data_dir or default_data_dir()) / "bursar", Limits()).remove(handle, local_owner())
+    except BursarError as error:
+        if error.code != "unknown_session":
+            raise
+    finally:
+        file.close()
     remove(Path(path))

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import zlib
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -22,8 +23,13 @@ Record = Mapping[str, Any]
 
 _CHECKED = re.compile(rb',"c":"([0-9a-f]{8})"\}')
 _CHECK_BYTES = 16
-_START = b'{"n":'
-_STARTS_TRIED = 64
+_START = re.compile(rb'\{"n":\d{1,19},"t":"')
+LINE_MAX_BYTES = 64 << 10
+"""What a conversation writes in one line."""
+
+_TRIED_TIMES = 512
+"""Of a damaged line so many times its bytes are read to find the records in it, whatever they pretend to be."""
+
 _TALLY = re.compile(rb"(\d{20}) ([0-9a-f]{8})\n")
 
 
@@ -106,29 +112,33 @@ def _take(line: bytes, number: int, contents: Contents) -> None:
 def _record(line: bytes) -> Record | None:
     """Return the record that a text is; None if it is none, or not as it was written."""
     end = (
-        _CHECKED.fullmatch(line, len(line) - _CHECK_BYTES)
-        if len(line) > _CHECK_BYTES and line.startswith(_START)
-        else None
+        _CHECKED.fullmatch(line, len(line) - _CHECK_BYTES) if len(line) > _CHECK_BYTES and _START.match(line) else None
     )
     if end is None or zlib.crc32(memoryview(line)[:-_CHECK_BYTES]) != int(end[1], 16):
         return None
     try:
         return cast("Record", from_json(line))
     except ValueError:  # half of a pair of surrogates, which only Python takes
-        return cast("Record", json.loads(line))
+        with suppress(ValueError, RecursionError):
+            return cast("Record", json.loads(line))
+    return None
 
 
 def _salvaged(line: bytes) -> Iterator[tuple[int, int, Record]]:
     """Yield the records within a line that is damaged, or that several were written on."""
-    behind = 0
+    starts = [found.start() for found in _START.finditer(line)]
+    first, left = 0, _TRIED_TIMES * len(line)
     for checked in _CHECKED.finditer(line):
-        start, tried = line.find(_START, behind, checked.end()), 0
-        while start >= 0 and tried < _STARTS_TRIED:
-            if (record := _record(line[start : checked.end()])) is not None:
-                yield start, checked.end(), record
-                behind = checked.end()
+        end = checked.end()
+        # The nearest first: what looks like the start of a record may stand within one.
+        for place in reversed(range(max(first, bisect_left(starts, end - LINE_MAX_BYTES)), bisect_left(starts, end))):
+            left -= end - starts[place]
+            if left < 0:
+                return
+            if (record := _record(line[starts[place] : end])) is not None:
+                yield starts[place], end, record
+                first = bisect_left(starts, end)
                 break
-            start, tried = line.find(_START, start + 1, checked.end()), tried + 1
 
 
 def _put_in_order(contents: Contents, tallied: int) -> None:
@@ -163,11 +173,12 @@ class HistoryFile:
         contents: what was in it when it was opened.
     """
 
-    def __init__(self, path: Path, *, fsync: bool = False) -> None:
-        """Open a history, or begin one.
+    def __init__(self, path: Path, *, fsync: bool = False, may_begin: bool = True) -> None:
+        """Open a history, or begin one; a file without any record of ours is somebody else's, and is left alone.
 
         Args:
             path: of the file.
+            may_begin: a file that is not there is made.
             fsync: wait for the disk before a record counts as stored: safe from a power cut too, some 8 ms a record.
 
         Raises:
@@ -176,6 +187,7 @@ class HistoryFile:
         self.path, self._fsync = path, fsync
         self._lock = self._file = -1
         try:
+            _refuse_others(path, may_begin=may_begin)
             self._lock = os.open(_lock_of(path), os.O_RDWR | os.O_CREAT, 0o600)
             if not locks.claim(self._lock):
                 fix = "End the other program, or open another history"
@@ -197,30 +209,39 @@ class HistoryFile:
         """Append records, each a kind and what is kept; they are stored when this returns.
 
         Raises:
-            BursarError: history_not_written: none of them counts, though the first may be there.
+            BursarError: history_not_written: nothing was added.
         """
         at = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         lines = [
             _line({"n": self._next + place, "t": kind, "at": at, **kept}) for place, (kind, kept) in enumerate(given)
         ]
         data = (b"\n" if self._is_torn else b"") + b"".join(lines)
-        written = 0
         try:
-            # One call of the system, so that a kill leaves all of it or nothing; only a full disk splits it.
-            written = os.write(self._file, data)
-            if written < len(data):
-                written += os.write(self._file, data[written:])
-            if self._fsync:
-                os.fsync(self._file)
+            size, written = os.fstat(self._file).st_size, 0
+            try:
+                # One call of the system, so that a kill leaves all of it or nothing; only a full disk splits it.
+                while written < len(data):
+                    written += os.write(self._file, data[written:])
+                if self._fsync:
+                    os.fsync(self._file)
+            except OSError:
+                self._take_back(size, len(given))
+                raise
         except OSError as error:
             raise self._not_written(error) from error
-        finally:
-            done = data[:written]
-            self._next += done.lstrip(b"\n").count(b"\n")
-            self._is_torn = not done.endswith(b"\n") if done else self._is_torn
+        self._next += len(given)
+        self._is_torn = False
         with suppress(OSError):  # it only tells of a cut that may never happen
             os.lseek(self._lock, 0, os.SEEK_SET)
             os.write(self._lock, _tally(self._next))
+
+    def _take_back(self, size: int, count: int) -> None:
+        """Remove what a failed call wrote; where that fails too, its numbers are given to no other record."""
+        try:
+            os.ftruncate(self._file, size)
+        except OSError:
+            self._next += count
+            self._is_torn = True
 
     def close(self) -> None:
         """Let go of it; does nothing the second time."""
@@ -239,12 +260,23 @@ class HistoryFile:
         return BursarError("history_not_written", f"{self.path} cannot be written: {why}", fix)
 
 
+def _refuse_others(path: Path, *, may_begin: bool) -> None:
+    if not path.exists() and not may_begin:
+        raise _unreadable(path, "it does not exist")
+    # The tally tells of records that damage took; without one, a record must be there.
+    if path.exists() and path.stat().st_size and not _tallied(path) and not read(path).records:
+        fix = "Name a history of bursar's, or a file that is not there yet"
+        raise BursarError("history_unreadable", f"{path} is no history: it holds no record of one", fix)
+
+
+def encoded(value: object) -> bytes:
+    """Write a value as it stands in a history."""
+    # Half of a pair of surrogates can only be escaped, as JSON has it too.
+    return dumps(value).encode("utf-8", "backslashreplace")
+
+
 def _line(record: Record) -> bytes:
-    text = dumps(record)[:-1]
-    try:
-        body = text.encode()
-    except UnicodeEncodeError:  # half of a pair, which JSON can only escape
-        body = json.dumps(json.loads(text + "}"), separators=(",", ":"))[:-1].encode()
+    body = encoded(record)[:-1]
     return body + b',"c":"%08x"}\n' % zlib.crc32(body)
 
 

@@ -57,7 +57,7 @@ def load(path: Path, data_dir: Path | None = None) -> Transcript:
         raise BursarError("history_unreadable", f"{path}: {error.strerror}", "Name a file that you can read") from error
     if b'"c":"' in data and (contents := file.read(path)).records:
         with _opening(data_dir) as opened:
-            past = Past(head(contents)[1] or "chat", contents, opened)
+            past = Past(head(contents).dialect or "chat", contents, opened)
         return _transcript("bursar", past.dialect, past.messages, past.damage)
     damage: list[Damage] = []
     found = [cast("Mapping[str, Any]", one) for one in _values(data, damage) if isinstance(one, Mapping)]
@@ -152,14 +152,16 @@ def converted(transcript: Transcript, dialect: str) -> list[Wire]:
         role = form.role(message)
         parts = list(form.parts(message))
         results = [part for part in parts if part.kind == "result"]
-        said = [part.text or "[media]" for part in parts if part.kind in ("text", "media") and part.value is not None]
+        within = [part.path for part in results]
+        own = [part for part in parts if not any(part.path[: len(path)] == path for path in within)]
+        said = [part.text or "[media]" for part in own if part.kind in ("text", "media") and part.value is not None]
         calls = [part for part in parts if part.kind == "call"]
         for part in results:
             wires.append(dialect, out, wires.result(dialect, part, part.text))
         if role == "assistant":
             for one in wires.turn(dialect, "\n".join(said), calls):
                 out.append(one)
-        elif said and not results:
+        elif said:
             spoken = DIALECTS[dialect].user("\n".join(said), None)
             out.append({**spoken, "role": "system"} if role == "system" and dialect == "chat" else spoken)
     return wires.mended(dialect, out)

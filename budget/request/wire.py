@@ -9,6 +9,7 @@ import json
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, cast
 
 Wire = Any
@@ -81,9 +82,15 @@ def put(value: Wire, path: Path, new: object) -> Any:  # noqa: ANN401 - whatever
     return clone
 
 
-def dumps(value: object) -> str:
-    """Write anything that a message may hold as compact JSON."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_plain)
+def dumps(value: object, *, only_set: bool = False) -> str:
+    """Write anything that a message may hold as compact JSON.
+
+    Args:
+        value: it.
+        only_set: of an SDK's objects without the fields that nobody gave a value, as the provider sent them.
+    """
+    plain = partial(_plain, only_set=True) if only_set else _plain
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=plain)
 
 
 def digest(value: object) -> str:
@@ -92,13 +99,13 @@ def digest(value: object) -> str:
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
-def _plain(value: object) -> object:
+def _plain(value: object, *, only_set: bool = False) -> object:
     if dataclasses.is_dataclass(value):
         return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
     dump = getattr(value, "model_dump", None)
-    return dump() if callable(dump) else str(value)
+    return dump(**({"exclude_unset": True} if only_set else {})) if callable(dump) else str(value)
 
 
 def blocks(content: Wire, path: Path) -> Iterator[Part]:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 from itertools import pairwise
 
 import histories
@@ -12,6 +13,7 @@ from bursar.errors import BursarError
 from bursar.history import Conversation, Limit, delete
 from bursar.history.file import read
 from killed_agent import prove
+from pydantic import BaseModel
 from strict_provider import rejected
 
 LONG = "src/app_%d.py:7: error E%d0 in the log\n"
@@ -226,3 +228,121 @@ def test_a_result_that_no_call_waits_for_is_refused(tmp_path):
 
 def test_an_agent_that_is_killed_comes_to_its_end(tmp_path):
     assert prove("anthropic", 1, tmp_path) > 40
+
+
+def test_a_message_refused_with_its_usage_is_not_there_after_a_restart(tmp_path, monkeypatch):
+    talk = opened(tmp_path)
+    talk.say("Why is it red?")
+    size = (tmp_path / "talk.jsonl").stat().st_size
+
+    def full(descriptor, data):
+        if data.startswith(b"0" * 10):
+            return write(descriptor, data)
+        if len(data) < 150:
+            raise OSError(28, "No space left on device")
+        return write(descriptor, data[: data.index(b"\n") + 9])
+
+    write = os.write
+    monkeypatch.setattr(os, "write", full)
+    with pytest.raises(BursarError, match="history_not_written"):
+        talk.add({"role": "assistant", "content": "x" * 100}, usage={"prompt_tokens": 9})
+    monkeypatch.undo()
+    assert (tmp_path / "talk.jsonl").stat().st_size == size
+    talk.close()
+    again = opened(tmp_path)
+    assert (len(again.messages), again.damage) == (1, [])
+    again.close()
+
+
+def without_head(path):
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([b"x" * 40 + b"\n", *lines[1:]]))
+
+
+def test_a_lost_first_line_costs_neither_the_form_nor_the_artifacts(tmp_path):
+    talk = opened(tmp_path, "anthropic", tokens=100_000)
+    talk.say("x" * 20_000)
+    handle = talk.shelf.session.handle
+    talk.close()
+    without_head(tmp_path / "talk.jsonl")
+    for form in ("anthropic", ""):
+        again = opened(tmp_path, form, tokens=100_000)
+        assert (again.dialect, again.shelf.session.handle) == ("anthropic", handle)
+        assert "x" * 20_000 in json.dumps(again.messages)
+        again.close()
+
+
+def test_deleting_takes_the_artifacts_along_although_the_first_line_is_lost(tmp_path):
+    talk = opened(tmp_path)
+    talk.say("x" * 20_000)
+    handle = talk.shelf.session.handle
+    talk.close()
+    without_head(tmp_path / "talk.jsonl")
+    delete(tmp_path / "talk.jsonl", tmp_path / "data")
+    with pytest.raises(BursarError, match="unknown_session"):
+        Store(tmp_path / "data" / "bursar", Limits()).attach(handle, local_owner())
+
+
+def test_artifacts_that_cannot_be_deleted_are_told_and_the_history_stays(tmp_path, monkeypatch):
+    talk = opened(tmp_path)
+    talk.say("x")
+    talk.close()
+
+    def failing(*_):
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr("bursar.artifacts.retention.remove", failing)
+    with pytest.raises(BursarError, match="store_failed"):
+        delete(tmp_path / "talk.jsonl", tmp_path / "data")
+    assert (tmp_path / "talk.jsonl").exists()
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_long_message_or_state_whose_artifact_is_gone_leaves_what_can_be_sent(tmp_path, form):
+    talk = opened(tmp_path, form, tokens=1_000_000)
+    talk.say("Why is it red?")
+    said = [{"type": "text", "text": f"word {n}"} for n in range(9000)]
+    texts = [{"part_kind": "text", "content": f"word {n}"} for n in range(9000)]
+    answer = {"kind": "response", "parts": texts} if form == "pydantic_ai" else {"role": "assistant", "content": said}
+    talk.add(answer)
+    talk.say("Go on.")
+    gone = talk.shelf.store(b"{}", "history", "").ref
+    talk._file.append(("state", {"state": {"$artifact": gone, "chars": 70_000, "json": True}}))
+    handle = talk.shelf.session.handle
+    talk.close()
+    Store(tmp_path / "data" / "bursar", Limits()).remove(handle, local_owner())
+    again = opened(tmp_path)
+    sent = again.request()[SENT.get(form, "messages")]
+    assert not rejected(form, sent)
+    assert "expired" in json.dumps(sent)
+    assert "Go on." in json.dumps(sent)
+    again.close()
+
+
+def test_what_an_sdk_made_up_is_not_stored(tmp_path):
+    class Block(BaseModel):
+        text: str
+        status: str | None = None
+
+    talk = opened(tmp_path)
+    talk.add({"role": "assistant", "content": [Block(text="a"), Block(text="b", status=None)]})
+    assert talk.messages[0]["content"] == [{"text": "a"}, {"text": "b", "status": None}]
+    talk.close()
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_whose_turn_it_is_is_known_after_a_restart(tmp_path, form):
+    talk = opened(tmp_path, form)
+    assert talk.is_answered
+    talk.say("Why is it red?")
+    assert not talk.is_answered
+    talk.add(*calling(form, "a"))
+    assert not talk.is_answered
+    talk.result("a", "done")
+    assert not talk.is_answered
+    talk.close()
+    again = opened(tmp_path)
+    answer = {"kind": "response", "parts": [{"part_kind": "text", "content": "It is."}]}
+    again.add(answer if form == "pydantic_ai" else {"role": "assistant", "content": "It is."})
+    assert again.is_answered
+    again.close()

@@ -87,3 +87,18 @@ def test_people_read_a_conversation_as_markdown():
     text = markdown(load(HERE / "claude-code.jsonl"))
     assert re.search(r"## user\n\nFind why CI is red", text)
     assert "call Bash" in text
+
+
+def test_what_the_user_said_beside_results_is_exported(tmp_path):
+    path = tmp_path / "messages.json"
+    call = {"type": "tool_use", "id": "a", "name": "bash", "input": {}}
+    told = [{"type": "tool_result", "tool_use_id": "a", "content": "done"}, {"type": "text", "text": "Faster, please."}]
+    messages = [
+        {"role": "user", "content": "Go."},
+        {"role": "assistant", "content": [call]},
+        {"role": "user", "content": told},
+    ]
+    path.write_text(json.dumps(messages))
+    out = converted(load(path), "chat")
+    assert [message["role"] for message in out] == ["user", "assistant", "tool", "user"]
+    assert "Faster, please." in str(out[-1]["content"])

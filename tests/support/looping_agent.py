@@ -55,7 +55,7 @@ def main():
     url, form, folder = sys.argv[1], sys.argv[2], Path(sys.argv[3])
     talk = Conversation.open(folder / "talk.jsonl", form, Limit(tokens=WINDOW), data_dir=folder / "data")
     tools = [tool(form, "bash", "command"), tool(form, "read_artifact", "artifact")]
-    if not talk.messages:
+    if talk.is_answered:
         talk.say("Why is it red?")
     while True:
         for attempt in talk.attempts(system="Be brief.", tools=tools):
