@@ -9,6 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, cast
 
+import anyio
 import anyio.to_thread
 from pydantic import Field
 
@@ -118,7 +119,24 @@ async def answered(
                 await anyio.to_thread.run_sync(call.session.keep_tables, named[name], made / f"{name}.tables")
         if "failed" in told:
             raise BursarError(*(str(text)[:800] for text in told["failed"]))
-        yield Answer(target, str(told["form"]), int(told["rows"]), "; ".join(map(str, told["notes"])))
+        notes = list(map(str, told["notes"])) + [note for one in named.values() for note in await _logged(one)]
+        yield Answer(target, str(told["form"]), int(told["rows"]), "; ".join(notes))
+
+
+async def _logged(artifact: Artifact) -> list[str]:
+    """Tell of a database whose last changes stand in a file beside it."""
+    if artifact.source is None:
+        return []
+    log = anyio.Path(f"{artifact.source.path}-wal")
+    try:
+        is_used = (await log.stat()).st_size > 0
+    except OSError:
+        return []
+    return (
+        [f"{artifact.id}: rows that are only in its -wal are missing; PRAGMA wal_checkpoint moves them"]
+        if is_used
+        else []
+    )
 
 
 def _named(sql: str, asked: Artifact | None, call: Call) -> dict[str, Artifact]:

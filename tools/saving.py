@@ -29,6 +29,7 @@ _FORMS = {
     ".tsv": "tsv",
 }
 _OF_TABLES = {"csv": "csv", "tsv": "tsv", "json": "json", "jsonl": "ndjson"}
+_AS_CSV = {"", ".txt"}
 _ALL = "FROM t"
 
 
@@ -59,6 +60,10 @@ async def saved(args: SavedArgs, path: str, call: Call, *, overwrite: bool) -> D
     sql = args.sql
     if sql is None and artifact is not None and not args.asks and _is_converted(artifact, form):
         sql = _ALL
+    suffix = PurePath(path).suffix.casefold()
+    if sql is not None and not form and suffix not in _AS_CSV:
+        what = f"an answer in SQL cannot be written as {suffix}"
+        raise BursarError("bad_argument", what, f"Name the file {', '.join(_FORMS)}; .txt is CSV, too")
     if sql is None and form == "parquet" and args.asks:
         raise BursarError("bad_argument", "lines are no Parquet", "Say it in SQL: FROM t WHERE n BETWEEN 1 AND 9")
     with await anyio.to_thread.run_sync(_created, call.workspace, path, overwrite) as created:
@@ -73,7 +78,14 @@ async def saved(args: SavedArgs, path: str, call: Call, *, overwrite: bool) -> D
             unit, span = args.span()
             wanted = query or (Query("", lines=span) if unit == "lines" else Query("", bytes=span))
             await in_thread(lambda pulse: copy(artifact, wanted, created, pulse.beat), call.progress, "bytes copied")
+            if args.grep and not created.size:
+                raise BursarError(
+                    "no_match", f"no line matches '{args.grep[:80]}'", "No file was written; mend the pattern"
+                )
             facts = {} if artifact.state == "whole" else {"state": artifact.state}
+            with artifact.opened() as content:
+                if content.is_redacted:
+                    facts["note"] = "credentials in it, if there are some, are blanked in the file, too"
         await anyio.to_thread.run_sync(created.commit, created.status)
     return Done({"saved": written(str(created.path)), "bytes": created.size, **facts})
 

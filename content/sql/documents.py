@@ -25,6 +25,7 @@ _ALL = "_all"
 _OBJECT_MAX_BYTES = 16 << 20
 """Of one element; longer ones are read where there are some."""
 
+_TOLD_CHARACTERS = 200
 _DIGITS_OF_BIGINT, _DIGITS_OF_HUGEINT = 18, 38
 
 
@@ -47,7 +48,7 @@ def make(connection: "DuckDBPyConnection", content: Content, kind: str, into: st
     """
     read = _parsed(content.read(0, content.size), kind)
     document, shape = read.document, describe([read.document])
-    store = partial(_store, connection, into, spare)
+    store = partial(_store, connection, into, spare, read.notes)
     if shape.lists and shape.items is not None:
         store(WHOLE, document, shape.items, (content.file, read.form) if read.form else None)
     elif shape.of_map is not None:
@@ -141,6 +142,7 @@ def _store(
     connection: "DuckDBPyConnection",
     into: str,
     spare: Path,
+    notes: list[str],
     name: str,
     rows: list[Any],
     shape: Shape,
@@ -159,6 +161,8 @@ def _store(
             own, number = f"{key}_{number}", number + 1
         columns[own.casefold()] = own, _type(inner)
     renamed = {key: own for key, (own, _) in zip(shape.fields, columns.values(), strict=True) if key != own}
+    if alike := [f"{key} is {own}" for key, own in renamed.items() if key]:
+        notes.append(f"of names that differ only in case {', '.join(alike)[:_TOLD_CHARACTERS]}")
     if renamed or shape.absent:
         rows, original = list(_renamed(rows, renamed, has_more=bool(shape.absent))), None
     if shape.absent:

@@ -2,13 +2,15 @@
 
 import json
 import os
+import re
+import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...budget.sql import literal
+from ...budget.sql import literal, quoted
 from ...errors import BursarError
 from . import failures
 from .tables import CARES, Given, Shelf
@@ -23,6 +25,11 @@ THREADS = min(4, os.cpu_count() or 1)
 
 _BATCH = 2_000
 _NESTED = ("STRUCT", "MAP", "UNION", "JSON", "VARIANT")
+_NAN = re.compile(rb'"(?:[^"\\]++|\\.)*+"|-?\b(?:nan|inf|infinity)\b', re.IGNORECASE)
+"""Also texts, in which it is left."""
+
+_LARGE = "HUGEINT"
+_HUGE = re.compile(r"\bU?HUGEINT\b")
 _FORMATS = {
     "csv": "FORMAT csv, HEADER",
     "tsv": "FORMAT csv, HEADER, DELIMITER '\t'",
@@ -75,6 +82,8 @@ def sql_query(
                 shelf.close_to_changes()
                 kept = shelf.new
                 rows, written = _written(connection, wanted, target, form)
+                if written in {"json", "ndjson"} and _without_nan(Path(target), Path(scratch, "finite")):
+                    shelf.notes.append("numbers that JSON has no name for, NaN and Infinity, are null")
             except duckdb.Error as error:
                 if not shelf.may_improve(error):
                     failed = failures.worded(error, shelf.listing())
@@ -127,23 +136,78 @@ def _checked(connection: "DuckDBPyConnection", sql: str) -> str:
 
 def _written(connection: "DuckDBPyConnection", sql: str, target: str, form: str) -> tuple[int, str]:
     """Write what a query returns; return the number of rows, and the form."""
+    import duckdb
+
     form = form or ("ndjson" if _is_nested(connection, sql) else "csv")
     if form == "md":
         return _as_markdown(connection, sql, target), form
     # What is in the brackets was parsed as one statement that changes nothing; its last line may be a comment.
-    query = f"COPY ({sql}\n) TO {literal(target)} ({_FORMATS[form]}, USE_TMP_FILE false)"
-    counted = connection.execute(query).fetchone()
-    return int(counted[0]) if counted else 0, form
+    copy = f"COPY ({{}}\n) TO {literal(target)} ({_FORMATS[form]}, USE_TMP_FILE false)"
+    asked = _of_parquet(connection, sql) if form == "parquet" else [sql]
+    for place, query in enumerate(asked, 1):
+        try:
+            counted = connection.execute(copy.format(query)).fetchone()
+        except duckdb.ConversionException:
+            if place == len(asked):
+                raise
+        else:
+            return int(counted[0]) if counted else 0, form
+    raise AssertionError("the last way returns or raises")
 
 
-def _is_nested(connection: "DuckDBPyConnection", sql: str) -> bool:
+def _without_nan(target: Path, spare: Path) -> bool:
+    """Write null for what is no number in JSON; tell whether there was any. The rows stand on lines."""
+    has_any = False
+
+    def finite(found: re.Match[bytes]) -> bytes:
+        nonlocal has_any
+        if found[0].startswith(b'"'):
+            return found[0]
+        has_any = True
+        return b"null"
+
+    with target.open("rb") as lines, spare.open("wb") as out:
+        out.writelines(
+            _NAN.sub(finite, line) if b"nan" in (small := line.lower()) or b"inf" in small else line for line in lines
+        )
+    if has_any:
+        with spare.open("rb") as made, target.open("r+b") as out:
+            shutil.copyfileobj(made, out)
+            out.truncate()
+    spare.unlink()
+    return has_any
+
+
+def _of_parquet(connection: "DuckDBPyConnection", sql: str) -> list[str]:
+    """Return a query as Parquet can have it, which knows no whole numbers of 128 bits: the next where one fails."""
+    columns = _columns(connection, sql)
+    if not any(_LARGE in kind for _, kind in columns):
+        return [sql]
+    names = ", ".join(f"c{place}" for place in range(len(columns)))
+    ways: list[str] = []
+    for exact in ("BIGINT", "DECIMAL(38, 0)"):
+        casts = (
+            f"CAST(c{place} AS {_HUGE.sub(exact, kind)}) AS {quoted(name)}"
+            if _LARGE in kind
+            else f"c{place} AS {quoted(name)}"
+            for place, (name, kind) in enumerate(columns)
+        )
+        ways.append(f"SELECT {', '.join(casts)} FROM ({sql}\n) AS r({names})")
+    return ways
+
+
+def _columns(connection: "DuckDBPyConnection", sql: str) -> list[tuple[str, str]]:
+    """Return names and types; none where they are only known once it has run, as of PIVOT."""
     import duckdb
 
     try:
-        columns = connection.execute(f"DESCRIBE FROM ({sql}\n)").fetchall()
-    except duckdb.ParserException:  # such as PIVOT, whose columns are only known once it has run
-        return False
-    return any(str(column[1]).startswith(_NESTED) or str(column[1]).endswith("]") for column in columns)
+        return [(str(name), str(kind)) for name, kind, *_ in connection.execute(f"DESCRIBE FROM ({sql}\n)").fetchall()]
+    except duckdb.ParserException:
+        return []
+
+
+def _is_nested(connection: "DuckDBPyConnection", sql: str) -> bool:
+    return any(kind.startswith(_NESTED) or kind.endswith("]") for _, kind in _columns(connection, sql))
 
 
 def _as_markdown(connection: "DuckDBPyConnection", sql: str, target: str) -> int:

@@ -213,6 +213,21 @@ def test_numbers_too_large_for_others_and_rows_of_many_keys_are_there(ask):
     assert ask("SELECT count(*) FROM a2 WHERE json_extract(_all, '$.k399') = 399") == [("2",)]
 
 
+def test_names_that_differ_only_in_case_are_told(ask):
+    ask.given("a.json", json.dumps([{"id": 1, "ID": "two"}]))
+    assert ask("SELECT id, ID_1 FROM t") == [("1", "two")]
+    assert "ID is ID_1" in ask.told["notes"][0]
+
+
+@pytest.mark.parametrize("form", ["json", "ndjson"])
+def test_json_has_null_for_what_is_no_number_in_it(ask, form):
+    ask.given("a.csv", 'id,v,name\n1,nan,NaN\n2,-inf,"a \\"\n3,0.5,inf\n')
+    written = ask("SELECT v, name, [v] AS l FROM t ORDER BY id", form).decode()
+    rows = json.loads(written) if form == "json" else list(map(json.loads, written.splitlines()))
+    assert [tuple(row.values()) for row in rows] == [(None, "NaN", [None]), (None, "a \\", [None]), (0.5, "inf", [0.5])]
+    assert "null" in ask.told["notes"][0]
+
+
 def test_json_lines_are_rows_and_those_that_are_none_are_told(ask):
     ask.given("a.jsonl", "".join(json.dumps({"n": n, "once": 1} if n == 7 else {"n": n}) + "\n" for n in range(100)))
     assert ask("SELECT n FROM t WHERE once = 1") == [("7",)]
@@ -301,6 +316,13 @@ def test_a_result_is_written_in_every_form(ask, form):
     else:
         rows = json.loads(written) if form == "json" else [json.loads(line) for line in written.splitlines()]
         assert rows == [{"id": 1, "name": "one"}, {"id": 2, "name": "a|b"}]
+
+
+@pytest.mark.parametrize(("cell", "kind"), [(1, "BIGINT"), (2**62, "DECIMAL(38,0)")])
+def test_whole_numbers_stay_whole_in_parquet(ask, cell, kind):
+    ask.given("a.csv", f"id,name\n{cell},one\n{cell},one\n{cell},one\n")
+    ask.given("b.parquet", ask("SELECT sum(id), sum(id), list(sum(id)) OVER () AS l FROM t GROUP BY name", "parquet"))
+    assert ask('SELECT "sum(id)", typeof("sum(id)"), typeof(l) FROM a2') == [(str(3 * cell), kind, f"{kind}[]")]
 
 
 def test_a_parquet_is_read_as_it_is(ask):

@@ -3,7 +3,9 @@
 import json
 import os
 import re
+import sqlite3
 import sys
+from contextlib import closing
 
 import pytest
 from hostile_queries import BOMBS, ESCAPES
@@ -43,6 +45,17 @@ def test_a_file_is_asked_in_the_call_that_reads_it(client):
     reply, is_error, _ = client.call("read_file", path="cities.csv", sql="SELECT canton, sum(people) FROM t GROUP BY 1")
     assert not is_error
     assert sorted(rows(reply)) == ["BE,189797", "BS,173863", "canton,sum(people)"]
+
+
+def test_rows_that_a_database_keeps_beside_it_are_told_to_be_missing(client, work):
+    with closing(sqlite3.connect(work / "live.db")) as database:
+        database.execute("CREATE TABLE t (n INTEGER)")
+        database.execute("PRAGMA journal_mode = WAL")
+        database.execute("INSERT INTO t VALUES (1)")
+        database.commit()
+        reply, is_error, _ = client.call("read_file", path="live.db", sql="SELECT count(*) FROM t.t")
+    assert not is_error, reply
+    assert "-wal" in reply_of(reply)["note"]
 
 
 def test_artifacts_of_several_kinds_are_joined_by_their_ids(client):

@@ -58,7 +58,8 @@ def test_all_lines_that_match_become_a_file_however_many(place: Place, log, crlf
     assert saved(place, "hits", artifact=artifact.id, grep="hit") == "\n".join(wanted).encode()
     some = saved(place, "some", artifact=artifact.id, grep="hit", lines="1-10").decode()
     assert some == "".join(line + "\n" for line in wanted[:4])
-    assert saved(place, "none", artifact=artifact.id, grep="nowhere") == b""
+    assert refused(place, path="none", artifact=artifact.id, grep="nowhere").code == "no_match"
+    assert not (place.root / "none").exists()
 
 
 def test_a_file_that_is_there_is_replaced_only_if_that_is_said_and_keeps_its_mode(place: Place, log):
@@ -110,6 +111,10 @@ def test_tables_and_answers_become_files_of_the_form_that_the_name_says(tmp_path
         )
         reply, is_error, _ = client.call("edit_file", path="bad.csv", artifact="a1", sql="SELECT nothing FROM t")
         assert is_error
+        reply, is_error, _ = client.call("edit_file", path="o.xlsx", artifact="a1", sql="FROM t")
+        assert is_error
+        assert ".parquet" in reply
+    assert not (tmp_path / "o.xlsx").exists()
     assert (tmp_path / "few.csv").read_text() == "tag,n\nt0,33334\nt1,33333\nt2,33333\n"
     assert not (tmp_path / "bad.csv").exists()
     for name in ("o.csv", "o.parquet", "o.ndjson", "o.tsv"):
