@@ -57,7 +57,7 @@ class _Found:
         idle_s = max(self.used.idle_s, limits.idle_s)
         if self.owner is None:  # nobody can attach to it
             idle_s = limits.settle_s
-        elif self.is_empty:
+        elif self.is_empty and self.used.idle_s <= limits.idle_s:  # else somebody was promised more than is usual
             idle_s = min(_EMPTY_S, idle_s)
         return now - self.used.at > max(limits.settle_s, idle_s)
 

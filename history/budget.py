@@ -32,7 +32,7 @@ class Budget:
 
         Args:
             limit: what a request may cost.
-            shelf: where goes what leaves; by default a session of its own.
+            shelf: where goes what leaves; by default a session of its own, kept for ever if there is a memory.
             memory: a file that remembers compactions across restarts; without, they are made anew then.
 
         Raises:
@@ -48,7 +48,7 @@ class Budget:
             else:
                 self._keep(record["first"], State.from_json(json.dumps(record["state"])))
         self.limit = limit or Limit()
-        self.shelf = shelf or Shelf.open(handle)
+        self.shelf = shelf or Shelf.open(handle, is_kept=memory is not None)
         if self._file is not None and self.shelf.session.handle != handle:
             self._file.append(("head", {"session": self.shelf.session.handle}))
 
@@ -70,7 +70,9 @@ class Budget:
             return []
         with self._lock:
             first = digest(request.messages[0])
-            state = next((one for one in self._states.get(first, ()) if _is_of(one, request)), State())
+            digests = [digest(message) for message in request.messages]
+            fitting = (one for one in self._states.get(first, ()) if _is_of(one, digests))
+            state = max(fitting, key=lambda one: one.upto, default=State())
             fitted = fit(request, self.limit, self.shelf, state, usage, is_forced=is_forced)
             if fitted.told and self._file is not None:
                 self._file.append(("state", {"first": first, "state": json.loads(fitted.state.to_json())}))
@@ -83,19 +85,16 @@ class Budget:
             self._file.close()
 
     def _keep(self, first: str, state: State, instead: State | None = None) -> None:
-        """Keep a state; the latest first, so that one of a longer history is found before one of its beginning."""
+        """Keep a state; those that were used last are kept."""
         known = [one for one in self._states.pop(first, []) if one is not instead]
         self._states[first] = [state, *known][:_STATES_MAX]
         while len(self._states) > _CONVERSATIONS_MAX:
             self._states.popitem(last=False)
 
 
-def _is_of(state: State, request: Request) -> bool:
+def _is_of(state: State, digests: Sequence[str]) -> bool:
     """Tell whether a state is of a history, or of the beginning of one."""
-    if state.upto > len(request.messages):
-        return False
-    seen = [state.measures.of(request.dialect, message) for message in request.messages[: state.upto]]
-    return not seen or history_digest(seen) == state.of
+    return not state.upto or (state.upto <= len(digests) and history_digest(digests[: state.upto]) == state.of)
 
 
 def tool(name: str, schema: object) -> Wire:

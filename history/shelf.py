@@ -45,17 +45,18 @@ class Shelf:
         self.session = session
 
     @classmethod
-    def open(cls, handle: str = "", data_dir: Path | None = None) -> "Shelf":
+    def open(cls, handle: str = "", data_dir: Path | None = None, *, is_kept: bool = True) -> "Shelf":
         """Open a session of this user's, or begin one, which no sweep takes until it is removed.
 
         Args:
             handle: the key to it, or any reference from it; empty for a new one.
             data_dir: as the server's `--data-dir`; by default the platform's place for data.
+            is_kept: no sweep takes it; else it is kept as long as other sessions are.
 
         Raises:
             BursarError: unknown_session, data_directory_refused, disk_full, store_failed.
         """
-        store = Store((data_dir or default_data_dir()) / "bursar", _FOR_EVER)
+        store = Store((data_dir or default_data_dir()) / "bursar", _FOR_EVER if is_kept else Limits())
         named = Reference.parse(handle)
         session = (
             store.attach(named.handle if named else handle, local_owner()) if handle else store.create(local_owner())

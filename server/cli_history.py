@@ -5,14 +5,14 @@ import json
 import os
 import sys
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NoReturn, cast
 
 from ..errors import BursarError, RequestTooLarge
 from .config import Settings
 
-_NOT_FITTED, _DAMAGED = 3, 1
+_NOT_FITTED, _DAMAGED, _NOT_STORED = 3, 1, 4
 _MESSAGES = ("messages", "input", "contents")
 _SYSTEMS = ("system", "instructions", "system_instruction")
 
@@ -38,20 +38,37 @@ def run(words: Sequence[str]) -> int:
     return act(given)
 
 
-def _with_store(parser: argparse.ArgumentParser) -> None:
+def _above(least: float) -> Callable[[str], int]:
+    def number(text: str) -> int:
+        if not int(text) > least:
+            raise ValueError
+        return int(text)
+
+    number.__name__ = f"number above {least}"
+    return number
+
+
+def _with_data(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--data-dir", type=Path, default=Settings.load({}).data_dir, help="where artifacts are kept")
+
+
+def _with_store(parser: argparse.ArgumentParser) -> None:
+    _with_data(parser)
     parser.add_argument("--session", default=os.environ.get("BURSAR_SESSION", ""), help="go on with one; default: new")
 
 
 def _describe_fit(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--limit", type=int, metavar="TOKENS", help="the model's window; default: 900,000 characters")
-    parser.add_argument("--reply", type=int, default=0, metavar="TOKENS", help="of it, kept free for the answer")
     parser.add_argument(
-        "--dialect", default="", help="chat, responses, anthropic, pydantic_ai, google; default: guessed"
+        "--limit", type=_above(0), metavar="TOKENS", help="the model's window; default: 900,000 characters"
     )
+    parser.add_argument("--reply", type=_above(-1), default=0, metavar="TOKENS", help="of it, kept free for the answer")
+    forms = ("chat", "responses", "anthropic", "pydantic_ai", "google")
+    parser.add_argument("--dialect", choices=forms, default="", help="form of the messages; default: guessed")
     parser.add_argument("--state", type=Path, metavar="FILE", help="remembers compactions from one call to the next")
-    parser.add_argument("--usage", type=int, metavar="TOKENS", help="what the provider counted for the last request")
-    parser.add_argument("--usage-messages", type=int, metavar="N", help="how many messages that one had")
+    parser.add_argument(
+        "--usage", type=_above(0), metavar="TOKENS", help="what the provider counted for the last request"
+    )
+    parser.add_argument("--usage-messages", type=_above(0), metavar="N", help="how many messages that one had")
     _with_store(parser)
     parser.set_defaults(act=_fit)
 
@@ -61,7 +78,7 @@ def _fit(given: argparse.Namespace) -> int:
 
     All else in the body stays as it is. What leaves it is kept as artifacts. Exit status 3: it cannot be made to fit.
     """
-    from ..budget.request import Limit, Request, State, Usage, fit
+    from ..budget.request import Leaving, Limit, Request, State, Usage, fit
     from ..history.shelf import Shelf
     from ..history.wires import guessed
 
@@ -72,6 +89,9 @@ def _fit(given: argparse.Namespace) -> int:
     messages = cast("list[Any]", held) if isinstance(held, list) else [None]
     if not all(isinstance(one, dict) for one in messages):
         raise _bad_input("it is neither a list of messages nor a body with one")
+    tools: Any = fields.get("tools") or []
+    if not isinstance(tools, list):
+        raise _bad_input("its tools are no list")
     system = next((fields[one] for one in _SYSTEMS if one in fields), None)
     forms = {"input": "responses", "contents": "google"}
     dialect = given.dialect or forms.get(name) or ("anthropic" if "system" in fields else guessed(messages))
@@ -79,17 +99,29 @@ def _fit(given: argparse.Namespace) -> int:
         Limit(reply=given.reply) if given.limit is None else Limit(tokens=given.limit, chars=None, reply=given.reply)
     )
     kept = _state(given.state)
-    # The session is remembered with the state, so that one history has one session.
-    shelf = Shelf.open(given.session or kept.get("session", ""), given.data_dir)
-    state = State.from_json(json.dumps(kept["state"])) if "state" in kept else State()
+    state = kept.pop("state", None) or State()
+    # The session is remembered with the state, so that one history has one session; without either nobody knows it.
+    handle = given.session or kept.get("session", "")
+
+    @cache
+    def shelf() -> Shelf:
+        return Shelf.open(handle, given.data_dir, is_kept=given.state is not None)
+
+    if given.session:
+        shelf()
+
+    def store(leaving: Leaving) -> str:
+        return shelf()(leaving)
+
     usage = Usage(given.usage, given.usage_messages or len(messages)) if given.usage else None
     try:
-        fitted = fit(Request(dialect, messages, system, fields.get("tools", ())), limit, shelf, state, usage)
+        fitted = fit(Request(dialect, messages, system, cast("list[Any]", tools)), limit, store, state, usage)
     except RequestTooLarge as error:
         sys.stderr.write(f"bursar: {error}\n")
         return _NOT_FITTED
     if given.state is not None:
-        remembered = {"session": shelf.session.handle, "state": json.loads(fitted.state.to_json())}
+        session = shelf().session.handle if shelf.cache_info().currsize else handle
+        remembered = {"session": session, "state": json.loads(fitted.state.to_json())}
         _replace(given.state, json.dumps(remembered).encode())
     out: object = {**fields, name: fitted.messages} if name else fitted.messages
     _write(json.dumps(out, ensure_ascii=False))
@@ -114,9 +146,12 @@ def _bad_input(why: str) -> BursarError:
 def _state(path: Path | None) -> dict[str, Any]:
     if path is None or not path.exists():
         return {}
+    from ..budget.request import State
+
     try:
-        return cast("dict[str, Any]", json.loads(path.read_bytes()))
-    except ValueError as error:
+        kept = json.loads(path.read_bytes())
+        return {"session": str(kept["session"]), "state": State.from_json(json.dumps(kept["state"]))}
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         fix = "Remove it; the next compaction is remembered in a new one"
         raise BursarError("bad_input", f"{path} holds no state: {error}", fix) from None
 
@@ -130,7 +165,8 @@ def _replace(path: Path, data: bytes) -> None:
 
 
 def _write(text: str) -> None:
-    sys.stdout.buffer.write(text.encode("utf-8", "surrogatepass") + b"\n")
+    # Half of a pair of surrogates is escaped, as JSON has it too.
+    sys.stdout.buffer.write(text.encode("utf-8", "backslashreplace") + b"\n")
     sys.stdout.buffer.flush()
 
 
@@ -139,8 +175,8 @@ def _describe_history(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", type=Path, help="a history of bursar's, a transcript of Claude Code or Codex, or JSON")
     forms = ("chat", "responses", "anthropic", "markdown")
     parser.add_argument("--as", dest="form", choices=forms, default="chat", help="of an export")
-    parser.add_argument("--tokens", type=int, default=2000, metavar="N", help="of a digest")
-    _with_store(parser)
+    parser.add_argument("--tokens", type=_above(0), default=2000, metavar="N", help="of a digest")
+    _with_data(parser)
     parser.set_defaults(act=_history)
 
 
@@ -181,11 +217,12 @@ def _describe_task(parser: argparse.ArgumentParser) -> None:
 
 
 def _task(given: argparse.Namespace) -> int:
-    """Read what a task returned on standard input, store it, and write one sentence of at most 4,096 tokens."""
-    import shutil
-    import subprocess
+    """Read what a task returned on standard input, store it, and write one sentence of at most 4,096 tokens.
+
+    Exit status 4: what it returned is not stored, or not all of it.
+    """
     import tempfile
-    from contextlib import suppress
+    from contextlib import ExitStack, suppress
 
     import anyio
 
@@ -196,19 +233,55 @@ def _task(given: argparse.Namespace) -> int:
     if not is_task(task):
         raise BursarError("bad_command_line", f"{given.type!r} is no task", "Use general, explore or skill:NAME")
 
-    def summarise(prompt: str) -> str:
-        data = prompt.encode("utf-8", "replace")
-        done = subprocess.run(given.summariser, shell=True, input=data, stdout=subprocess.PIPE, check=True)  # noqa: S602 - it is the user's own
-        return done.stdout.decode("utf-8", "replace")
-
+    lost: list[str] = []
     shelf: Shelf | None = None
-    with suppress(BursarError):  # a sentence is written in any case
-        shelf = Shelf.open(given.session, given.data_dir)
-    with tempfile.TemporaryDirectory() as folder:
-        raw = Path(folder) / "raw"
-        with raw.open("wb") as file:
-            shutil.copyfileobj(sys.stdin.buffer, file)
-        asked = summarise if given.summariser else None
-        work = partial(report, task, raw, failed=given.failed, summarise=asked, timeout_s=given.timeout, shelf=shelf)
-        _write(anyio.run(work))
-    return 0
+    try:
+        shelf = Shelf.open(given.session, given.data_dir, is_kept=False)
+    except BursarError as error:  # a sentence is written in any case
+        lost.append(str(error))
+    with ExitStack() as held:
+        folder = None
+        with suppress(OSError):
+            folder = Path(held.enter_context(tempfile.TemporaryDirectory()))
+        asked = partial(_answered, given.summariser, given.timeout) if given.summariser else None
+        work = partial(report, task, _held(folder), failed=given.failed, summarise=asked, timeout_s=given.timeout)
+        _write(anyio.run(partial(work, shelf=shelf, tell=lost.append)))
+    for why in lost:
+        sys.stderr.write(f"bursar: not stored: {why}\n")
+    return _NOT_STORED if lost else 0
+
+
+def _held(folder: Path | None) -> str | Path:
+    """Return standard input as a file, or as a text where no file has room for it."""
+    if folder is None:
+        return sys.stdin.buffer.read().decode("utf-8", "replace")
+    raw, block = folder / "raw", b""
+    try:
+        with raw.open("wb", buffering=0) as file:
+            while block := sys.stdin.buffer.read(1 << 20):
+                while block:
+                    block = block[file.write(block) :]
+    except OSError:
+        before = raw.read_bytes() if raw.exists() else b""
+        return (before + block + sys.stdin.buffer.read()).decode("utf-8", "replace")
+    return raw
+
+
+def _answered(command: str, timeout_s: float, prompt: str) -> str:
+    """Return what a command answers to a prompt; it is killed with all that it started when its time is over."""
+    import signal
+    import subprocess
+
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, shell=True, stdin=pipe, stdout=pipe, start_new_session=True) as process:  # noqa: S602 - it is the user's own
+        try:
+            out, _ = process.communicate(prompt.encode("utf-8", "replace"), timeout=timeout_s)
+        except BaseException:
+            if sys.platform == "win32":
+                process.kill()
+            else:
+                os.killpg(process.pid, signal.SIGKILL)
+            raise
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, command)
+    return out.decode("utf-8", "replace")

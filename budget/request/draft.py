@@ -396,8 +396,9 @@ class Draft:
         """Return what is to be remembered of it."""
         history = self._replayed.history
         edits = {index: tuple(of.values()) for index, of in self._edits.items() if index not in self._folded}
+        of = history_digest(one.digest for one in history)
         return State(
-            len(history), history_digest(history), edits, tuple(_ranges(sorted(self._folded))), self._ledger,
+            len(history), of, edits, tuple(_ranges(sorted(self._folded))), self._ledger,
             tuple(self._spans), ratio or self._replayed.state.ratio, self.share, self._replayed.state.measures,
         )  # fmt: skip
 

@@ -69,7 +69,6 @@ def replay(request: Request, state: State) -> Replayed:
     overhead = sum((measures.of_text(_text_of(one)) for one in (request.system, *request.tools) if one), preamble)
     known: Replayed | None = measures.last
     if known is None or known.state is not state or known.reads != reads or not _extends(request, known.request):
-        measures.forget(len(request.messages))
         known = _start(request, state, reads)
     history, rows, size = list(known.history), list(known.rows), known.size - known.overhead + overhead
     for index in range(len(history), len(request.messages)):
@@ -77,6 +76,7 @@ def replay(request: Request, state: State) -> Replayed:
         history.append(one)
         rows.append(Row(index, one, one))
         size += one.size
+    measures.forget(len(request.messages))
     copied = replace(request, messages=list(request.messages))
     measures.last = Replayed(copied, known.state, reads, history, rows, overhead, size)
     return measures.last
@@ -90,7 +90,7 @@ def _start(request: Request, state: State, reads: Reader) -> Replayed:
     """Replay the part of a history that a state is about."""
     measures, dialect = state.measures, request.dialect
     history = [measures.of(dialect, message) for message in request.messages[: state.upto]]
-    if len(history) < state.upto or (state.upto and history_digest(history) != state.of):
+    if len(history) < state.upto or (state.upto and history_digest(one.digest for one in history) != state.of):
         return Replayed(request, State(ratio=state.ratio, measures=measures), reads, [], [], Size(), Size())
     folded = {index for start, end in state.folded for index in range(start, end)}
     rows = [

@@ -1,7 +1,7 @@
 """What a request is, what it may cost, and what is remembered from one to the next."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -185,12 +185,12 @@ class Measures:
         if known is not None and known.message is message:
             return known
         key = digest(message)
-        known = self._by_digest.get(key)
+        known = self._by_digest.pop(key, None)
         if known is None:
             form = DIALECTS[dialect]
             parts = tuple(form.parts(message))
             known = Measured(message, key, form.role(message), parts, tuple(map(_size, parts)))
-        self._by_digest[key] = known
+        self._by_digest[key] = known  # the last, as those that were not asked for go first
         # The entry keeps the message alive, so that its id is no other object's.
         self._by_object[id(message)] = replace(known, message=message) if known.message is not message else known
         return self._by_object[id(message)]
@@ -202,10 +202,13 @@ class Measures:
         return self._texts[text]
 
     def forget(self, keep: int) -> None:
-        """Let go of copies that are no longer sent, once there are many of them."""
-        if len(self._by_object) > 3 * keep + 64:
+        """Let go of what is no longer sent, once there is much of it."""
+        most = 3 * keep + 64
+        if len(self._by_object) > most:
             self._by_object.clear()
             self._texts.clear()
+        for one in list(self._by_digest)[: max(0, len(self._by_digest) - most)]:
+            del self._by_digest[one]
 
 
 def count(text: str) -> int:
@@ -280,9 +283,9 @@ class State:
         )  # fmt: skip
 
 
-def history_digest(measured: Sequence[Measured]) -> str:
-    """Return a digest of the first messages of a history."""
-    return digest("".join(one.digest for one in measured))
+def history_digest(digests: Iterable[str]) -> str:
+    """Return a digest of the first messages of a history, by those of each."""
+    return digest("".join(digests))
 
 
 def prompt_tokens(usage: Mapping[str, Any]) -> int:

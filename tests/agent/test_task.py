@@ -8,6 +8,7 @@ import unicodedata
 import anyio
 import pytest
 import task_faults
+from bursar.agent import task
 from bursar.agent.task import Finished, is_task, report, reports
 from bursar.budget import tokens
 from bursar.history import Shelf
@@ -153,3 +154,14 @@ async def test_a_caller_that_gives_up_is_let_go():
 async def test_a_line_shows_all_that_is_in_it():
     line = await report("task:general", "It\x1b[31m is\u202e red\u2028and\x00 so on.")
     assert not any(unicodedata.category(sign) in ("Cc", "Cf", "Zl", "Zp") for sign in line)
+
+
+async def test_no_more_is_taken_apart_than_a_line_can_hold(monkeypatch):
+    seen = []
+    found = task._sentences
+    monkeypatch.setattr(task, "_sentences", lambda text: seen.append(tokens.count(text)) or found(text))
+    line = await report("task:general", "中。" * 64_000, summarise=answering("中。" * 64_000))
+    assert line.endswith("…")
+    assert tokens.count(line) <= 4096
+    await report("task:general", "中。" * 64_000)
+    assert max(seen) <= 2 * 4160

@@ -58,3 +58,21 @@ def test_many_conversations_do_not_fill_the_memory(shelf):
     for number in range(200):
         budget.fit(Request("chat", [{"role": "user", "content": str(number)}]))
     assert len(budget._states) <= 64
+
+
+def test_a_fresh_state_hides_no_compacted_one(shelf):
+    budget = Budget(Limit(tokens=8000), shelf)
+    for turns in range(1, 30):
+        sent = asked(budget, "a", turns)
+    asked(budget, "b", 1)
+    assert asked(budget, "a", 29) == sent
+
+
+def test_messages_that_are_made_anew_each_time_do_not_fill_the_memory(shelf):
+    budget = Budget(Limit(tokens=8000), shelf)
+    for turns in range(400):
+        messages = [{"role": "user", "content": "Why is it red?"}, {"role": "assistant", "content": f"{turns}"}]
+        budget.fit(Request("chat", [*messages, {"role": "user", "content": f"Go on {turns}"}]))
+    (states,) = budget._states.values()
+    assert all(len(one.measures._by_object) <= 80 for one in states)
+    assert all(len(one.measures._by_digest) <= 80 for one in states)

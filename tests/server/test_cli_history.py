@@ -4,11 +4,13 @@ import io
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import histories
 import pytest
 from bursar.history import Conversation, Limit
+from bursar.server import cli_history
 from bursar.server.cli import main
 from strict_provider import rejected
 
@@ -102,11 +104,21 @@ def test_a_task_is_summed_up_and_its_raw_text_stored(bursar, tmp_path):
     code, out, _ = bursar("task", "--summariser", "echo It all works.", "--data-dir", tmp_path, given=raw)
     assert out.startswith("It all works. (raw: ses_")
     code, out, _ = bursar("task", "--summariser", "false", "--data-dir", "/dev/null", given=raw)
-    assert (code, out) == (0, "It works in part_1.\n")
+    assert (code, out) == (4, "It works in part_1.\n")
 
 
 @pytest.mark.parametrize(
-    "words", [["fit", "--no"], ["history", "sing", "x"], ["task", "--type", "no"], ["history", "check", "no"]]
+    "words",
+    [
+        ["fit", "--dialect", "foo"],
+        ["fit", "--limit", "0"],
+        ["history", "digest", "x", "--tokens", "-5"],
+        ["history", "check", "x", "--session", "ses_x"],
+        ["fit", "--no"],
+        ["history", "sing", "x"],
+        ["task", "--type", "no"],
+        ["history", "check", "no"],
+    ],
 )
 def test_a_wrong_word_is_told_in_one_line(bursar, words):
     code, out, err = bursar(*words)
@@ -127,3 +139,68 @@ def test_a_server_imports_nothing_of_histories_or_agents():
     assert "bursar.server.app" in loaded
     rooms = ("bursar.history", "bursar.agent", "bursar.budget.request", "bursar.server.cli_history")
     assert not [name for name in loaded if name.startswith(rooms)]
+
+
+def test_a_request_that_fits_makes_no_session(bursar, tmp_path):
+    words = ["fit", "--data-dir", tmp_path, "--state", tmp_path / "state.json"]
+    for _ in range(2):
+        code, _, err = bursar(*words, given=json.dumps({"messages": long(1), "tools": None}).encode())
+        assert (code, err) == (0, "")
+    assert not (tmp_path / "bursar").exists()
+
+
+@pytest.mark.parametrize("state", ["[]", "{}", '{"session":"x","state":[]}', "no"])
+def test_a_file_that_is_no_state_is_told_in_one_line(bursar, tmp_path, state):
+    (tmp_path / "state.json").write_text(state)
+    code, out, err = bursar("fit", "--data-dir", tmp_path, "--state", tmp_path / "state.json", given=b"[]")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith("bursar: bad_input: ")
+
+
+def test_half_of_a_pair_of_surrogates_is_written_as_it_was_read(bursar, tmp_path):
+    messages = b'[{"role":"user","content":"\\\\\\ud800"}]'
+    code, out, _ = bursar("fit", "--data-dir", tmp_path, given=messages)
+    assert (code, json.loads(out)) == (0, json.loads(messages))
+
+
+def test_a_result_that_is_not_stored_is_told_beside_its_sentence(bursar, tmp_path, monkeypatch):
+    code, out, err = bursar("task", "--data-dir", "/dev/null", given=b"It works.")
+    assert (code, out) == (4, "It works.\n")
+    assert err.startswith("bursar: not stored: ")
+
+    def broken(*_, **__):
+        raise OSError("broken")
+
+    monkeypatch.setattr("bursar.artifacts.Session.writer", broken)
+    code, out, err = bursar("task", "--data-dir", tmp_path, given=b"It works.")
+    assert (code, out, err) == (4, "It works.\n", "bursar: not stored: broken\n")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/dev/full")
+def test_a_result_has_its_sentence_although_no_file_can_hold_it(bursar, tmp_path, monkeypatch):
+    import tempfile
+
+    def gone(*_, **__):
+        raise FileNotFoundError(2, "No usable temporary directory found")
+
+    monkeypatch.setattr(tempfile, "TemporaryDirectory", gone)
+    code, out, _ = bursar("task", "--data-dir", tmp_path, given=b"It works.")
+    assert code == 0
+    assert out.startswith("It works. (raw: ses_")
+    monkeypatch.undo()
+    (tmp_path / "raw").symlink_to("/dev/full")
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"It works.")))
+    monkeypatch.setattr(Path, "read_bytes", lambda _: b"")  # what a full disk took: nothing
+    assert cli_history._held(tmp_path) == "It works."
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="process groups")
+def test_a_summariser_that_takes_too_long_is_killed_with_what_it_started(bursar, tmp_path):
+    left = tmp_path / "left"
+    command = f"(sleep 1; touch {left}) & sleep 60; echo no"
+    words = ["task", "--summariser", command, "--timeout", 0.2, "--data-dir", tmp_path]
+    code, out, _ = bursar(*words, given=b"It works.")
+    assert code == 0
+    assert out.startswith("It works. (raw: ")
+    time.sleep(1.2)
+    assert not left.exists()
