@@ -2,6 +2,7 @@
 
 import csv
 import io
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ...budget.previews.table import is_header
@@ -55,16 +56,25 @@ def table(
         if quote.casefold() in {"", "\0", "(empty)"}:  # of the beginning, which has none
             _, rows = _sniffed(connection, f"{options}, quote = '\"', escape = '\"'")
     names = [_quoted(str(column[0])) for column in connection.execute(f"DESCRIBE {rows}").fetchall()]
-    tests = ", ".join(
-        f"bool_and({test.format(name)}) FILTER ({name} IS NOT NULL)" for name in names for test in _TYPES.values()
-    )
-    looked = f"({rows}{'' if looks_at_all else f' LIMIT {_LOOKED}'})"
-    seen = connection.execute(f"SELECT {tests} FROM {looked}").fetchone() or ()
-    columns: list[str] = []
-    for place, name in enumerate(names):
-        holds = dict(zip(_TYPES, seen[place * len(_TYPES) : (place + 1) * len(_TYPES)], strict=True))
-        columns.append(_column(name, next((kind for kind, is_so in holds.items() if is_so), "")))
+    held = _held(connection, f"{rows} LIMIT {_LOOKED}", {name: list(_TYPES) for name in names})
+    if looks_at_all:
+        held = _held(connection, rows, held)
+    columns = [_column(name, next(iter(held.get(name, [])), "")) for name in names]
     return f"SELECT {', '.join(columns)} FROM ({rows})"
+
+
+def _held(connection: "DuckDBPyConnection", rows: str, types: Mapping[str, list[str]]) -> dict[str, list[str]]:
+    """Return the types of columns that hold for all of their cells, of which there are some."""
+    pairs = [(name, kind) for name, kinds in types.items() for kind in kinds]
+    if not pairs:
+        return {}
+    tests = (f"bool_and({_TYPES[kind].format(name)}) FILTER ({name} IS NOT NULL)" for name, kind in pairs)
+    seen = connection.execute(f"SELECT {', '.join(tests)} FROM ({rows})").fetchone() or ()
+    held: dict[str, list[str]] = {}
+    for (name, kind), is_so in zip(pairs, seen, strict=True):
+        if is_so:
+            held.setdefault(name, []).append(kind)
+    return held
 
 
 def header(content: Content, delimiter: str) -> list[str]:
