@@ -302,3 +302,9 @@ def test_a_session_whose_lock_was_deleted_is_locked_again_by_its_next_use(root, 
     session.close()
     (session.directory / "lock").write_text(f"{time.time() - 100 * DAY:014.3f} 0 0\n")
     assert Store(root, GREEDY).sweep().sessions == 1
+
+
+def test_an_empty_session_that_was_promised_more_than_is_usual_stays(root, make):
+    kept = make(0.05, size=0, limits=Limits(idle_s=1e13))
+    assert Store(root, Limits()).sweep().sessions == 0
+    assert left(root) == {kept.directory.name}
