@@ -1,7 +1,6 @@
 """Artifacts asked in SQL, by a client of a real server: joined, kept, killed, and never another's."""
 
 import json
-import os
 import re
 import sqlite3
 import sys
@@ -82,15 +81,15 @@ def test_a_result_is_an_artifact_that_can_be_asked_again(client):
     assert rows(client.call("read_artifact", artifact=name, lines="30001")[0]) == ["59998,t1"]
 
 
-def test_what_was_made_of_a_document_is_kept_and_goes_with_it(client):
+def test_what_was_made_of_a_document_is_kept_and_goes_with_it(client, work):
     artifact = stored(client, "big.json")
     first = client.call("read_artifact", artifact=artifact, sql="SELECT max(id) FROM t")
-    kept = os.path.join(client.directory, f"{artifact}.tables")
-    assert os.path.getsize(kept) > 0
-    inode = os.stat(kept).st_ino
+    (kept,) = (work.parent / "data" / "bursar").glob(f"*/{artifact}.tables")
+    assert kept.stat().st_size > 0
+    inode = kept.stat().st_ino
     again = client.call("read_artifact", artifact=artifact, sql="SELECT max(id) FROM t")
     assert rows(again[0]) == rows(first[0])
-    assert os.stat(kept).st_ino == inode
+    assert kept.stat().st_ino == inode
 
 
 @pytest.mark.parametrize(
