@@ -1,6 +1,7 @@
 """Artifacts asked in SQL, by a client of a real server: joined, kept, killed, and never another's."""
 
 import json
+import os
 import re
 import sqlite3
 import sys
