@@ -272,12 +272,14 @@ def _headings(content: Opened) -> list[tuple[int, str]]:
     """Return the headings of a Markdown text by their lines."""
     found: list[tuple[int, str]] = []
     is_code = False
-    for number, line in enumerate(content.read(0, _SECTIONS_BYTES + 1).split(b"\n"), 1):
+    if content.size > _SECTIONS_BYTES:
+        return found
+    for number, line in enumerate(content.read(0, content.size).split(b"\n"), 1):
         if line.lstrip().startswith((b"```", b"~~~")):
             is_code = not is_code
         elif line.startswith(b"#") and not is_code and line.lstrip(b"#").startswith(b" "):
             found.append((number, line.rstrip().decode("utf-8", "replace")[:_HEADING_CHARACTERS]))
-    return found if content.size <= _SECTIONS_BYTES else []
+    return found
 
 
 def _is_text(data: bytes) -> bool:

@@ -287,7 +287,7 @@ def bill(run: Path, things: Things) -> None:
         before += new + written
         new = tokens.count(one["reply"])
         read.append(new)
-    parts = re.split(r"^## *(\d+).*$", run.with_suffix(".md").read_text(), flags=re.MULTILINE)
+    parts = re.split(r"^## *(\d+).*$", run.with_suffix(".md").read_text().replace("−", "-"), flags=re.MULTILINE)
     told = {int(number): text for number, text in zip(parts[1::2], parts[2::2], strict=True)}
     lacking = {
         number: missed

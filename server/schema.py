@@ -60,16 +60,17 @@ def described(tool: Tool[Any], *, takes_session: bool = False) -> ListedTool:
     schema = input_schema(tool.Args)
     if takes_session:
         schema["properties"] = {**schema["properties"], "session": dict(_SESSION)}
+    annotations = ToolAnnotations(
+        # What the protocol assumes of a tool that says nothing is left unsaid.
+        read_only_hint=tool.read_only or None,
+        destructive_hint=None if tool.read_only or tool.destructive else False,
+        open_world_hint=None if tool.open_world else False,
+    )
     return ListedTool(
         name=tool.name,
         description=inspect.cleandoc(type(tool).__doc__ or ""),
         input_schema=schema,
-        annotations=ToolAnnotations(
-            # What the protocol assumes of a tool that says nothing is left unsaid.
-            read_only_hint=tool.read_only or None,
-            destructive_hint=None if tool.read_only or tool.destructive else False,
-            open_world_hint=None if tool.open_world else False,
-        ),
+        annotations=annotations if annotations.model_dump(exclude_none=True) else None,
     )
 
 

@@ -10,6 +10,7 @@ from bursar.guard.sandbox.policy import Isolation
 from bursar.server.config import Settings
 from bursar.server.schema import INSTRUCTIONS, as_listed, instructions
 from bursar.tools import tools
+from mcp_types import ToolAnnotations
 from wire import server
 
 TOOLS = {tool.name: tool for tool in as_listed(tools(Settings.copy_bytes))}
@@ -54,7 +55,7 @@ def test_the_instructions_are_not_cut_by_any_client():
 def test_a_tool_is_described_and_says_what_it_may_change(name):
     tool = TOOLS[name]
     assert 20 < len(tool.description) <= 2048
-    hints = tool.annotations
+    hints = tool.annotations or ToolAnnotations()
     assert bool(hints.read_only_hint) == (name in READ_ONLY)
     if name not in READ_ONLY:
         assert (hints.destructive_hint is not False) == (name in MAY_OVERWRITE)
