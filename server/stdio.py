@@ -18,6 +18,7 @@ from .background import keep_up, sweep_if_due, tell_isolation
 from .bootstrap import open_dispatcher
 from .config import Settings
 from .dispatch import CallRecord, Dispatcher
+from .express import Express
 from .hard_exit import HardExit, heed
 from .launcher import Launcher
 from .stdio_transport import stdio_streams
@@ -54,9 +55,10 @@ async def _serve_stdio(settings: Settings, front: Launcher | None) -> None:
         # The trial began before the libraries were loaded, so it has mostly ended.
         with anyio.move_on_after(_TRIAL_S):
             await dispatcher.commands.isolation()
-        server = build(dispatcher, listed)
+        express = Express(dispatcher)
+        server = build(dispatcher, listed, express.know)
         leaving = HardExit()
-        async with stdio_streams(leaving.begin) as (incoming, outgoing):
+        async with stdio_streams(leaving.begin, express) as (incoming, outgoing):
             await server.run(incoming, outgoing, server.create_initialization_options())
         terminal = dispatcher.tools.get(Terminal.name)
         if front is not None and isinstance(terminal, Terminal) and terminal.is_running and served.was_for_one_call:

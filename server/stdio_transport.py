@@ -11,7 +11,7 @@ import stat
 import sys
 from collections import deque
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any, Self, cast
 
 import anyio
@@ -27,8 +27,10 @@ from mcp_types import (
     jsonrpc_message_adapter,
 )
 from pydantic import ValidationError
+from pydantic_core import from_json
 
 from ..budget.clean import utf8
+from .express import Express
 
 FRAME_MAX_BYTES = 64 * 1024 * 1024
 """A longer line is dropped and answered with a parse error: no tool has a use for arguments of that size."""
@@ -57,8 +59,11 @@ class _Stream:
 class _Inbox(_Stream):
     """Messages that arrive on a descriptor, one JSON document a line."""
 
-    def __init__(self, fd: int, reject: Callable[[str, RequestId | None], None], ended: Callable[[], None]) -> None:
+    def __init__(
+        self, fd: int, express: Express, reject: Callable[[str, RequestId | None], None], ended: Callable[[], None]
+    ) -> None:
         self._fd = fd
+        self._express = express
         self._reject = reject
         self._on_end = ended
         self._loop = asyncio.get_running_loop()
@@ -122,6 +127,10 @@ class _Inbox(_Stream):
             self._parse(line)
 
     def _parse(self, line: bytes) -> None:
+        if self._express.is_open:
+            with suppress(ValueError):
+                if self._express.takes(from_json(line)):
+                    return
         try:
             self._take(jsonrpc_message_adapter.validate_json(line, by_name=False))
         except ValidationError:
@@ -191,8 +200,15 @@ class _Outbox(_Stream):
         Raises:
             anyio.BrokenResourceError: the client is gone.
         """
-        text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
-        frame = memoryview(text.encode() + b"\n")
+        await self.put(item.message.model_dump_json(by_alias=True, exclude_unset=True).encode())
+
+    async def put(self, message: bytes) -> None:
+        """Write one message that is JSON already.
+
+        Raises:
+            anyio.BrokenResourceError: the client is gone.
+        """
+        frame = memoryview(message + b"\n")
         async with self._turn:
             # A frame that has begun is finished even if its sender is cancelled: half a frame would spoil the next.
             if rest := self._write(frame):
@@ -269,13 +285,14 @@ def _take(fd: int, replacement: int) -> int:
 
 
 @asynccontextmanager
-async def stdio_streams(on_end: Callable[[], None]) -> AsyncGenerator[tuple[Any, Any], None]:
+async def stdio_streams(on_end: Callable[[], None], express: Express) -> AsyncGenerator[tuple[Any, Any], None]:
     """Claim standard input and output and yield them as the SDK's read and write streams.
 
     While they are claimed, stray reads get end of file and stray prints go to standard error.
 
     Args:
         on_end: is called when the client has closed its end, or at last when the streams are left.
+        express: is offered each message first.
     """
     if not (_watchable(0) and _watchable(1)):
         async with stdio_server() as (read, write):
@@ -300,10 +317,12 @@ async def stdio_streams(on_end: Callable[[], None]) -> AsyncGenerator[tuple[Any,
         on_end()
         asyncio.get_running_loop().call_later(_LINGER_S, outbox.give_up)
 
-    inbox = _Inbox(incoming, reject, ended)
+    express.begin(outbox.put)
+    inbox = _Inbox(incoming, express, reject, ended)
     try:
         yield inbox, outbox
     finally:
         await inbox.aclose()
+        await express.close()
         os.set_blocking(incoming, True)
         os.set_blocking(outgoing, True)
