@@ -60,7 +60,7 @@ def site():
 def server(place, site):
     """One server for the whole table."""
     options = ["--root", str(place / "workspace"), "--data-dir", str(place / "data"), "--allow-net", site]
-    options += ["--patience-s", "3", "--ignore-robots"]
+    options += ["--patience-s", "1.5", "--ignore-robots"]
     odd = [Path("/dev"), Path("/proc/sys/kernel"), Path("/sys/kernel/mm"), (place / "elsewhere").resolve()]
     options += [f"--root={root}" for root in odd if root.is_dir()]
     with (place / "err").open("wb") as errors:

@@ -78,10 +78,10 @@ ARTICLE = f"<article><h1>{{}}</h1>{'<p>A bursar keeps the purse and counts what 
 
 PATHS = {
     # The content is smaller on the wire than it is.
-    "gzip": lambda: answer(squeezed(200 * MIB), Content_Encoding="gzip"),
-    "gzip-in-gzip": lambda: answer(gzip.compress(squeezed(200 * MIB)), Content_Encoding="gzip, gzip"),
-    "brotli": lambda: answer(brotli.compress(b"a" * 100 * MIB, quality=1), Content_Encoding="br"),
-    "deflate": lambda: answer(squeezed(200 * MIB, -15), Content_Encoding="deflate"),
+    "gzip": lambda: answer(squeezed(64 * MIB), Content_Encoding="gzip"),
+    "gzip-in-gzip": lambda: answer(gzip.compress(squeezed(64 * MIB)), Content_Encoding="gzip, gzip"),
+    "brotli": lambda: answer(brotli.compress(b"a" * 64 * MIB, quality=1), Content_Encoding="br"),
+    "deflate": lambda: answer(squeezed(64 * MIB, -15), Content_Encoding="deflate"),
     "zstd-garbage": lambda: answer(b"\x28\xb5\x2f\xfd" + b"\xff" * 5000, Content_Encoding="zstd"),
     "gzip-garbage": lambda: answer(b"\x1f\x8b" + b"\xff" * 5000, Content_Encoding="gzip"),
     "gzip-cut": lambda: answer(gzip.compress(b"<p>word " * 9000)[:-50], Content_Encoding="gzip"),
