@@ -2,7 +2,7 @@ import pytest
 from over_http import served
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def root(tmp_path_factory):
     """A workspace with a file in it."""
     place = tmp_path_factory.mktemp("workspace")
@@ -10,14 +10,14 @@ def root(tmp_path_factory):
     return place
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def open_server(root, tmp_path_factory):
     """A server that asks for no token."""
     with served("--no-auth", root=root, data=tmp_path_factory.mktemp("data")) as running:
         yield running
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def two(root, tmp_path_factory):
     """A server and two users of it, each with a token of their own."""
     from bursar.server.http.tokens import fresh_token
