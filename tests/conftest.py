@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 _SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture]
-settings.register_profile("short", max_examples=30, deadline=None, suppress_health_check=_SLOW)
+settings.register_profile("short", max_examples=20, deadline=None, suppress_health_check=_SLOW)
 settings.register_profile("long", max_examples=1000, deadline=None, suppress_health_check=_SLOW)
 settings.load_profile("short")
 
