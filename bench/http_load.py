@@ -17,6 +17,7 @@ from pathlib import Path
 
 from bursar.budget.reply import Reply
 from http_wire import Gone, Refused, Wire
+from processes import pss_mib
 
 _LINES = 1500
 _MARK = re.compile(r"M[0-9]{4}x")
@@ -157,23 +158,7 @@ class Server:
 
     def memory(self):
         """Return the megabytes that the server and all it started take, what is shared counted once."""
-        family, total = {self.process.pid}, 0
-        parents = {}
-        for entry in Path("/proc").iterdir():
-            if entry.name.isdigit():
-                try:
-                    parents[int(entry.name)] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
-                except OSError:
-                    continue
-        while more := {pid for pid, parent in parents.items() if parent in family} - family:
-            family |= more
-        for pid in family:
-            try:
-                rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
-                total += int(re.search(r"^Pss:\s+(\d+)", rollup, re.MULTILINE)[1])
-            except (OSError, TypeError):
-                continue
-        return total / 1024
+        return pss_mib(self.process.pid)
 
 
 def stored_whole(data, reference, expected):
