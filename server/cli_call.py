@@ -49,10 +49,11 @@ def print_tools() -> None:
     total = 0
     for tool in tools(Settings.copy_bytes):
         entry = described(tool)
-        cost = tokens.count(dumps({"name": entry.name, "description": entry.description, "schema": entry.input_schema}))
+        told = {"name": tool.name, "description": entry["description"], "schema": entry["inputSchema"]}
+        cost = tokens.count(dumps(told))
         total += cost
-        sys.stdout.write(f"{entry.name} ({cost} tokens)\n{indent(entry.description or '', '  ')}\n")
-        for name, schema in entry.input_schema["properties"].items():
+        sys.stdout.write(f"{tool.name} ({cost} tokens)\n{indent(entry['description'], '  ')}\n")
+        for name, schema in entry["inputSchema"]["properties"].items():
             sys.stdout.write(f"    {name} ({schema.get('type', 'any')}): {schema.get('description', '')}\n")
     sys.stdout.write(f"{total} tokens in all\n")
     sys.stdout.flush()

@@ -1,5 +1,6 @@
 """The choke point: every call of a tool goes in here, and whatever becomes of it leaves as one small reply."""
 
+import base64
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext, suppress
@@ -73,6 +74,14 @@ class Answer:
     def is_error(self) -> bool:
         """Whether the call could not be done."""
         return bool(self.code)
+
+    def blocks(self) -> list[dict[str, str]]:
+        """Return the answer as the protocol writes it."""
+        shown = [{"type": "text", "text": self.text}]
+        if self.picture is not None:
+            data = base64.b64encode(self.picture.data).decode()
+            shown.append({"type": "image", "data": data, "mimeType": self.picture.media_type})
+        return shown
 
 
 @dataclass

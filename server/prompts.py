@@ -1,5 +1,6 @@
 """The one prompt: how to go about a big output."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from mcp.server.lowlevel.server import Server
@@ -10,8 +11,6 @@ from mcp_types import (
     GetPromptResult,
     ListPromptsResult,
     PaginatedRequestParams,
-    Prompt,
-    PromptArgument,
     PromptMessage,
     TextContent,
 )
@@ -19,12 +18,10 @@ from mcp_types import (
 from ..budget.clean import clean
 from ..budget.json_size import dumps
 from .client import Context
+from .offer import PROMPT
 
-NAME = "investigate"
+NAME = PROMPT["name"]
 
-_DESCRIPTION = "Investigate a big output without reading it whole"
-_ARTIFACT = "its artifact, such as a7"
-_QUESTION = "what to find out; default: what went wrong"
 _QUESTION_CHARACTERS = 2000
 
 _TEXT = """\
@@ -39,15 +36,11 @@ It is too big to read whole. Go from what stands out to searches, and from there
 Answer with the line numbers that show it, and say what you did not look at."""
 
 
-def offer(server: Server[Any]) -> None:
-    """Have a server offer the prompt."""
+def offer(server: Server[Any], lists: Mapping[str, Mapping[str, Any]]) -> None:
+    """Have a server offer the prompt, listed as it is in `lists`."""
 
     async def list_prompts(ctx: Context, params: PaginatedRequestParams) -> ListPromptsResult:
-        arguments = [
-            PromptArgument(name="artifact", description=_ARTIFACT, required=True),
-            PromptArgument(name="question", description=_QUESTION, required=False),
-        ]
-        return ListPromptsResult(prompts=[Prompt(name=NAME, description=_DESCRIPTION, arguments=arguments)])
+        return ListPromptsResult.model_validate(lists["prompts/list"])
 
     async def get_prompt(ctx: Context, params: GetPromptRequestParams) -> GetPromptResult:
         if params.name != NAME:
@@ -64,11 +57,12 @@ def _filled(given: dict[str, str]) -> GetPromptResult:
             raise _bad("bad_argument", f"{NAME} has no argument {clean(name, 64)!r}; it takes artifact, question")
     artifact = clean(given.get("artifact", "").strip())
     if not artifact:
-        raise _bad("bad_argument", f"{NAME} needs 'artifact', {_ARTIFACT}")
+        raise _bad("bad_argument", f"{NAME} needs 'artifact', {PROMPT['arguments'][0]['description']}")
     question = clean(given.get("question", "").strip(), _QUESTION_CHARACTERS) or "what went wrong, and why."
     text = _TEXT.format(artifact=dumps(artifact), question=question)
     return GetPromptResult(
-        description=_DESCRIPTION, messages=[PromptMessage(role="user", content=TextContent(type="text", text=text))]
+        description=PROMPT["description"],
+        messages=[PromptMessage(role="user", content=TextContent(type="text", text=text))],
     )
 
 

@@ -1,5 +1,6 @@
 """Artifacts as resources: one template to address them by, read through the same choke point as by a tool."""
 
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import unquote
 
@@ -14,7 +15,6 @@ from mcp_types import (
     PaginatedRequestParams,
     ReadResourceRequestParams,
     ReadResourceResult,
-    ResourceTemplate,
     TextResourceContents,
 )
 
@@ -25,13 +25,9 @@ from ..errors import BursarError
 from .callers import Client
 from .client import Context, client_of
 from .dispatch import Answer, Dispatcher
+from .offer import ARTIFACT
 
-TEMPLATE = "artifact://{session}/{id}"
-
-_DESCRIPTION = (
-    "The output of an earlier call: its content if it is short, else a small JSON object with a preview that says how "
-    "to read on. A part of it: ?lines=100-200, ?bytes=0-4095, ?tail=50 or ?grep=PATTERN."
-)
+TEMPLATE = ARTIFACT["uriTemplate"]
 
 _PART_MAX_CHARACTERS = 4096
 
@@ -47,16 +43,14 @@ _OF_THE_REQUEST = {
 """Codes of failures that the same request meets again."""
 
 
-def offer(server: Server[Any], dispatcher: Dispatcher) -> None:
-    """Have a server offer a dispatcher's artifacts as resources."""
+def offer(server: Server[Any], dispatcher: Dispatcher, lists: Mapping[str, Mapping[str, Any]]) -> None:
+    """Have a server offer a dispatcher's artifacts as resources, listed as they are in `lists`."""
 
     async def list_resources(ctx: Context, params: PaginatedRequestParams) -> ListResourcesResult:
-        # Lists must not differ between connections, and everything here belongs to a session.
-        return ListResourcesResult(resources=[])
+        return ListResourcesResult.model_validate(lists["resources/list"])
 
     async def list_templates(ctx: Context, params: PaginatedRequestParams) -> ListResourceTemplatesResult:
-        template = ResourceTemplate(name="artifact", uri_template=TEMPLATE, description=_DESCRIPTION)
-        return ListResourceTemplatesResult(resource_templates=[template])
+        return ListResourceTemplatesResult.model_validate(lists["resources/templates/list"])
 
     async def read(ctx: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
         return await _read(params.uri, dispatcher, client_of(ctx, dispatcher))

@@ -1,11 +1,8 @@
 """What a model is told before its first call: tools as clients list them, without a superfluous token, and a word."""
 
 import inspect
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from typing import Any, cast
-
-from mcp_types import Tool as ListedTool
-from mcp_types import ToolAnnotations
 
 from ..guard.sandbox.policy import Isolation
 from ..tools.base import Tool, ToolArgs
@@ -29,27 +26,8 @@ _ASSUMED = (("additionalProperties", True), ("minimum", 0))
 _SESSION = {"type": "string", "description": "ses_… of an earlier artifact"}
 
 
-def as_listed(tools: Iterable[Tool[Any]], *, takes_session: bool = False) -> list[ListedTool]:
-    """Describe tools for `tools/list`; what several have alike is explained by the first of them.
-
-    Args:
-        tools: in the order in which they are listed.
-        takes_session: calls may name the session they work in.
-    """
-    descriptions = [described(tool, takes_session=takes_session) for tool in tools]
-    explained: set[tuple[str, str]] = set()
-    for tool in descriptions:
-        for name, argument in tool.input_schema["properties"].items():
-            key = name, argument.get("description", "")
-            if key in explained:
-                del argument["description"]
-            elif key[1]:
-                explained.add(key)
-    return descriptions
-
-
-def described(tool: Tool[Any], *, takes_session: bool = False) -> ListedTool:
-    """Describe one tool.
+def described(tool: Tool[Any], *, takes_session: bool = False) -> dict[str, Any]:
+    """Describe one tool as the protocol writes it.
 
     Annotations are truthful: clients run only read-only tools in parallel and without asking.
 
@@ -60,18 +38,16 @@ def described(tool: Tool[Any], *, takes_session: bool = False) -> ListedTool:
     schema = input_schema(tool.Args)
     if takes_session:
         schema["properties"] = {**schema["properties"], "session": dict(_SESSION)}
-    annotations = ToolAnnotations(
-        # What the protocol assumes of a tool that says nothing is left unsaid.
-        read_only_hint=tool.read_only or None,
-        destructive_hint=None if tool.read_only or tool.destructive else False,
-        open_world_hint=None if tool.open_world else False,
-    )
-    return ListedTool(
-        name=tool.name,
-        description=inspect.cleandoc(type(tool).__doc__ or ""),
-        input_schema=schema,
-        annotations=annotations if annotations.model_dump(exclude_none=True) else None,
-    )
+    # What the protocol assumes of a tool that says nothing is left unsaid.
+    hints = {"readOnlyHint": True} if tool.read_only else {} if tool.destructive else {"destructiveHint": False}
+    if not tool.open_world:
+        hints["openWorldHint"] = False
+    return {
+        "name": tool.name,
+        "description": inspect.cleandoc(type(tool).__doc__ or ""),
+        "inputSchema": schema,
+        **({"annotations": hints} if hints else {}),
+    }
 
 
 def input_schema(arguments: type[ToolArgs]) -> dict[str, Any]:

@@ -4,8 +4,9 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.to_thread
@@ -13,15 +14,18 @@ import anyio.to_thread
 from ..budget.ceilings import starts_per_call
 from ..tools.terminal import Terminal
 from . import log
-from .app import build
 from .background import keep_up, sweep_if_due, tell_isolation
 from .bootstrap import open_dispatcher
 from .config import Settings
 from .dispatch import CallRecord, Dispatcher
-from .express import Express
+from .express import INITIALIZED, Express
 from .hard_exit import HardExit, heed
 from .launcher import Launcher
-from .stdio_transport import stdio_streams
+from .offer import Offer
+from .stdio_transport import can_be_watched, stdio_streams
+
+if TYPE_CHECKING:
+    from mcp.server.lowlevel.server import Server
 
 _TRIAL_S = 0.2
 """Longer the trial of the walls does not hold up the start; the model is then told of it with its first command."""
@@ -55,11 +59,8 @@ async def _serve_stdio(settings: Settings, front: Launcher | None) -> None:
         # The trial began before the libraries were loaded, so it has mostly ended.
         with anyio.move_on_after(_TRIAL_S):
             await dispatcher.commands.isolation()
-        express = Express(dispatcher)
-        server = build(dispatcher, listed, express.know)
         leaving = HardExit()
-        async with stdio_streams(leaving.begin, express) as (incoming, outgoing):
-            await server.run(incoming, outgoing, server.create_initialization_options())
+        await _serve(dispatcher, listed, leaving.begin)
         terminal = dispatcher.tools.get(Terminal.name)
         if front is not None and isinstance(terminal, Terminal) and terminal.is_running and served.was_for_one_call:
             leaving.put_off()
@@ -71,6 +72,34 @@ async def _serve_stdio(settings: Settings, front: Launcher | None) -> None:
         # A client that starts a server for every call leaves no other time for it.
         await anyio.to_thread.run_sync(sweep_if_due, dispatcher.store)
         background.cancel_scope.cancel()
+
+
+async def _serve(dispatcher: Dispatcher, listed: anyio.Event, on_end: Callable[[], None]) -> None:
+    """Answer the client until it closes its end; the SDK is loaded when something is asked that is left to it."""
+    offer = Offer.of(dispatcher)
+
+    def sdk() -> "Server[Any]":
+        from .app import build
+
+        return build(dispatcher, listed, offer)
+
+    if not can_be_watched():
+        from mcp.server.stdio import stdio_server
+
+        async with stdio_server() as (incoming, outgoing):
+            server = sdk()
+            await server.run(incoming, outgoing, server.create_initialization_options())
+        on_end()
+        return
+    express = Express(dispatcher, offer, listed)
+    async with stdio_streams(on_end, express) as (incoming, outgoing):
+        if await incoming.has_any():
+            server = await anyio.to_thread.run_sync(sdk)
+            if express.handshake is not None:
+                outgoing.withhold(express.handshake["id"])
+                incoming.unread(express.handshake, INITIALIZED)
+            streams: tuple[Any, Any] = incoming, outgoing
+            await server.run(*streams, server.create_initialization_options())
 
 
 class _Served:

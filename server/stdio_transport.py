@@ -1,7 +1,6 @@
 """Standard input and output as the SDK's message streams, pumped by the event loop itself.
 
-The SDK's own transport hands every line to a worker thread and back, which is 40 % of the time of a small call. Where
-the event loop cannot watch the descriptors (a terminal, a regular file, Windows) the SDK's transport serves instead.
+The SDK's own transport hands every line to a worker thread and back, which is 40 % of the time of a small call.
 """
 
 import asyncio
@@ -11,26 +10,18 @@ import stat
 import sys
 from collections import deque
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager, suppress
-from typing import Any, Self, cast
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Self, cast
 
 import anyio
-from mcp.server.stdio import stdio_server
-from mcp.shared.message import SessionMessage
-from mcp_types import (
-    INVALID_REQUEST,
-    PARSE_ERROR,
-    ErrorData,
-    JSONRPCError,
-    JSONRPCMessage,
-    RequestId,
-    jsonrpc_message_adapter,
-)
 from pydantic import ValidationError
-from pydantic_core import from_json
+from pydantic_core import from_json, to_json
 
 from ..budget.clean import utf8
-from .express import Express
+from .express import Express, RequestId, is_id
+
+if TYPE_CHECKING:
+    from mcp.shared.message import SessionMessage
 
 FRAME_MAX_BYTES = 64 * 1024 * 1024
 """A longer line is dropped and answered with a parse error: no tool has a use for arguments of that size."""
@@ -38,6 +29,8 @@ FRAME_MAX_BYTES = 64 * 1024 * 1024
 _READ_BYTES = 1024 * 1024
 _INBOX_MAX_MESSAGES = 256
 _DIGITS_MAX = 400
+
+_PARSE_ERROR, _INVALID_REQUEST = -32700, -32600
 
 _LINGER_S = 1.0
 """How long a client that has closed its end may take to read what was being written to it."""
@@ -56,8 +49,8 @@ class _Stream:
         await self.aclose()
 
 
-class _Inbox(_Stream):
-    """Messages that arrive on a descriptor, one JSON document a line."""
+class Inbox(_Stream):
+    """Messages that arrive on a descriptor, one JSON document a line, and that are left to the SDK."""
 
     def __init__(
         self, fd: int, express: Express, reject: Callable[[str, RequestId | None], None], ended: Callable[[], None]
@@ -67,7 +60,7 @@ class _Inbox(_Stream):
         self._reject = reject
         self._on_end = ended
         self._loop = asyncio.get_running_loop()
-        self._messages: deque[SessionMessage | Exception] = deque()
+        self._messages: deque[object] = deque()
         self._arrived = asyncio.Event()
         self._line: list[bytes] = []
         self._line_bytes = 0
@@ -127,54 +120,59 @@ class _Inbox(_Stream):
             self._parse(line)
 
     def _parse(self, line: bytes) -> None:
-        if self._express.is_open:
-            with suppress(ValueError):
-                if self._express.takes(from_json(line)):
-                    return
-        try:
-            self._take(jsonrpc_message_adapter.validate_json(line, by_name=False))
-        except ValidationError:
-            self._parse_leniently(line)
-
-    def _parse_leniently(self, line: bytes) -> None:
-        """Read what the strict parser refuses: for half a character or a long number no call is left unanswered.
+        """Read a line; for half a character or a long number in it no call is left unanswered.
 
         A list is a batch, which protocol 2025-03-26 has; each of its messages is answered on its own.
         """
         try:
-            given = json.loads(line, object_hook=_mend, parse_int=_whole)
-        except (ValueError, RecursionError):
-            self._reject("not JSON", None)
-            return
-        for message in cast("list[object]", given) if isinstance(given, list) else [given]:
+            given = from_json(line)
+        except ValueError:
             try:
-                self._take(jsonrpc_message_adapter.validate_python(message, by_name=False))
-            except ValidationError:
-                self._reject("not a JSON-RPC message", _id_of(message))
+                given = json.loads(line, object_hook=_mend, parse_int=_whole)
+            except (ValueError, RecursionError):
+                self._reject("not JSON", None)
+                return
+        for message in cast("list[object]", given) if isinstance(given, list) else [given]:
+            if not self._express.takes(message):
+                self._messages.append(message)
+                self._arrived.set()
 
-    def _take(self, message: JSONRPCMessage) -> None:
-        self._messages.append(SessionMessage(message))
-        self._arrived.set()
+    def unread(self, *messages: object) -> None:
+        """Have these messages come first."""
+        self._messages.extendleft(reversed(messages))
 
-    async def receive(self) -> SessionMessage | Exception:
+    async def has_any(self) -> bool:
+        """Wait for a message; False if the client has closed its end and none is left."""
+        while not self._messages:
+            if self._ended:
+                return False
+            self._arrived.clear()
+            if not self._is_watching:
+                self._watch()
+            await self._arrived.wait()
+        return True
+
+    async def receive(self) -> "SessionMessage":
         """Return the next message.
 
         Raises:
             anyio.EndOfStream: the client closed its end.
         """
-        while not self._messages:
-            if self._ended:
-                raise anyio.EndOfStream
-            self._arrived.clear()
-            if not self._is_watching:
-                self._watch()
-            await self._arrived.wait()
-        return self._messages.popleft()
+        from mcp.shared.message import SessionMessage
+        from mcp_types import jsonrpc_message_adapter
+
+        while await self.has_any():
+            message = self._messages.popleft()
+            try:
+                return SessionMessage(jsonrpc_message_adapter.validate_python(message, by_name=False))
+            except ValidationError:
+                self._reject("not a JSON-RPC message", _id_of(message))
+        raise anyio.EndOfStream
 
     def __aiter__(self) -> Self:
         return self
 
-    async def __anext__(self) -> SessionMessage | Exception:
+    async def __anext__(self) -> "SessionMessage":
         try:
             return await self.receive()
         except anyio.EndOfStream:
@@ -185,7 +183,7 @@ class _Inbox(_Stream):
         self._end()
 
 
-class _Outbox(_Stream):
+class Outbox(_Stream):
     """Messages to a descriptor, one JSON document a line, never torn by one another."""
 
     def __init__(self, fd: int) -> None:
@@ -193,13 +191,21 @@ class _Outbox(_Stream):
         self._turn = asyncio.Lock()
         self._writable = asyncio.Event()
         self._given_up = False
+        self._answered: RequestId | None = None
 
-    async def send(self, item: SessionMessage, /) -> None:
+    def withhold(self, answered: RequestId) -> None:
+        """Leave out the next answer to a request that the client has an answer to."""
+        self._answered = answered
+
+    async def send(self, item: "SessionMessage", /) -> None:
         """Write one message.
 
         Raises:
             anyio.BrokenResourceError: the client is gone.
         """
+        if self._answered is not None and getattr(item.message, "id", None) == self._answered:
+            self._answered = None
+            return
         await self.put(item.message.model_dump_json(by_alias=True, exclude_unset=True).encode())
 
     async def put(self, message: bytes) -> None:
@@ -241,15 +247,15 @@ class _Outbox(_Stream):
         self._given_up = True
         self._writable.set()
 
-    def send_soon(self, item: SessionMessage) -> None:
+    def put_soon(self, message: bytes) -> None:
         """Write one message without waiting for it."""
-        task = asyncio.get_running_loop().create_task(self.send(item))
+        task = asyncio.get_running_loop().create_task(self.put(message))
         task.add_done_callback(lambda done: done.cancelled() or done.exception())
 
 
 def _id_of(message: object) -> RequestId | None:
     identity = cast("dict[str, object]", message).get("id") if isinstance(message, dict) else None
-    return identity if isinstance(identity, str | int) and not isinstance(identity, bool) else None
+    return identity if is_id(identity) else None
 
 
 def _whole(digits: str) -> int | float:
@@ -269,10 +275,12 @@ def _mended(value: object) -> object:
     return value
 
 
-def _watchable(fd: int) -> bool:
-    """Tell whether the event loop can wait for the descriptor without changing a terminal under its user."""
-    if sys.platform == "win32":
-        return False
+def can_be_watched() -> bool:
+    """Tell whether the event loop can wait for standard input and output without changing a terminal under its user."""
+    return sys.platform != "win32" and all(_is_channel(fd) for fd in (0, 1))
+
+
+def _is_channel(fd: int) -> bool:
     mode = os.fstat(fd).st_mode
     return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
 
@@ -285,7 +293,7 @@ def _take(fd: int, replacement: int) -> int:
 
 
 @asynccontextmanager
-async def stdio_streams(on_end: Callable[[], None], express: Express) -> AsyncGenerator[tuple[Any, Any], None]:
+async def stdio_streams(on_end: Callable[[], None], express: Express) -> AsyncGenerator[tuple[Inbox, Outbox], None]:
     """Claim standard input and output and yield them as the SDK's read and write streams.
 
     While they are claimed, stray reads get end of file and stray prints go to standard error.
@@ -294,31 +302,23 @@ async def stdio_streams(on_end: Callable[[], None], express: Express) -> AsyncGe
         on_end: is called when the client has closed its end, or at last when the streams are left.
         express: is offered each message first.
     """
-    if not (_watchable(0) and _watchable(1)):
-        async with stdio_server() as (read, write):
-            try:
-                yield read, write
-            finally:
-                on_end()
-        return
     nothing = os.open(os.devnull, os.O_RDONLY)
     incoming, outgoing = _take(0, nothing), _take(1, 2)
     os.close(nothing)
     os.set_blocking(incoming, False)
     os.set_blocking(outgoing, False)
-    outbox = _Outbox(outgoing)
+    outbox = Outbox(outgoing)
 
     def reject(reason: str, request: RequestId | None) -> None:
-        code = PARSE_ERROR if request is None else INVALID_REQUEST
-        refusal = JSONRPCError(jsonrpc="2.0", id=request, error=ErrorData(code=code, message=reason))
-        outbox.send_soon(SessionMessage(refusal))
+        error = {"code": _PARSE_ERROR if request is None else _INVALID_REQUEST, "message": reason}
+        outbox.put_soon(to_json({"jsonrpc": "2.0", "id": request, "error": error}))
 
     def ended() -> None:
         on_end()
         asyncio.get_running_loop().call_later(_LINGER_S, outbox.give_up)
 
     express.begin(outbox.put)
-    inbox = _Inbox(incoming, express, reject, ended)
+    inbox = Inbox(incoming, express, reject, ended)
     try:
         yield inbox, outbox
     finally:

@@ -44,12 +44,16 @@ SESSION_HEADER = "bursar-session"
 METRICS_PATH = "/metrics"
 """Where Prometheus reads, with a token like everybody else."""
 
-Offer = Callable[[Dispatcher, anyio.Event], Server[Any]]
+MakeServer = Callable[[Dispatcher, anyio.Event], Server[Any]]
 """Makes an MCP server of a dispatcher, and sets the event when a client has asked for the tools."""
 
 
 def http_app(
-    dispatcher: Dispatcher, settings: Settings, admission: Admission, telemetry: Telemetry, offer: Offer = build
+    dispatcher: Dispatcher,
+    settings: Settings,
+    admission: Admission,
+    telemetry: Telemetry,
+    make_server: MakeServer = build,
 ) -> ASGIApp:
     """Make the application of a server.
 
@@ -58,7 +62,7 @@ def http_app(
         settings: `http` names the address that is really listened on, its port included.
         admission: gives the dispatcher's calls their turns.
         telemetry: is told of requests, and asked at `/metrics`.
-        offer: makes the server that the dispatcher's tools are offered by.
+        make_server: makes the server that the dispatcher's tools are offered by.
 
     Raises:
         BursarError: a setting that cannot be followed.
@@ -71,7 +75,7 @@ def http_app(
     origins = frozenset(settings.allow_origin) | {f"http://{host}" for host in address.hosts}
     listed = anyio.Event()
     manager = StreamableHTTPSessionManager(
-        app=offer(dispatcher, listed),
+        app=make_server(dispatcher, listed),
         security_settings=TransportSecuritySettings(allowed_hosts=sorted(hosts), allowed_origins=sorted(origins)),
         max_request_body_size=settings.max_body_bytes,
         max_sessions=settings.max_connections,

@@ -330,7 +330,7 @@ def test_wrong_arguments_are_told_in_words(ask, arguments, said):
 def test_usual_names_of_arguments_are_taken_for_those_of_the_tool_and_no_schema_lists_them(tool, given, meant):
     (tool,) = (one for one in tools(Settings.copy_bytes) if one.name == tool)
     assert checked(tool, given) == checked(tool, meant)
-    assert given.keys().isdisjoint(described(tool).input_schema["properties"])
+    assert given.keys().isdisjoint(described(tool)["inputSchema"]["properties"])
 
 
 def test_an_argument_that_is_given_under_both_its_names_is_an_error():

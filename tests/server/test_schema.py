@@ -8,12 +8,12 @@ from bursar.budget import tokens
 from bursar.budget.json_size import dumps
 from bursar.guard.sandbox.policy import Isolation
 from bursar.server.config import Settings
-from bursar.server.schema import INSTRUCTIONS, as_listed, instructions
+from bursar.server.offer import as_listed
+from bursar.server.schema import INSTRUCTIONS, instructions
 from bursar.tools import tools
-from mcp_types import ToolAnnotations
 from wire import server
 
-TOOLS = {tool.name: tool for tool in as_listed(tools(Settings.copy_bytes))}
+TOOLS = {tool["name"]: tool for tool in as_listed(tools(Settings.copy_bytes))}
 
 
 READ_ONLY = {"web_fetch", "read_file", "directory_tree", "read_artifact"}
@@ -23,7 +23,7 @@ FIRST_FOUR = {"read_file", "terminal", "directory_tree", "read_artifact"}
 
 
 def cost(tool):
-    return tokens.count(tool.model_dump_json(by_alias=True, exclude_none=True))
+    return tokens.count(dumps(tool))
 
 
 def test_all_that_a_client_lists_stays_small_with_the_instructions():
@@ -39,11 +39,13 @@ def test_an_argument_that_several_tools_have_is_explained_once():
     texts = [
         (name, argument["description"])
         for tool in TOOLS.values()
-        for name, argument in tool.input_schema["properties"].items()
+        for name, argument in tool["inputSchema"]["properties"].items()
         if "description" in argument
     ]
     assert len(texts) == len(set(texts))
-    assert all("grep" in TOOLS[name].input_schema["properties"] for name in ("web_fetch", "read_file", "read_artifact"))
+    assert all(
+        "grep" in TOOLS[name]["inputSchema"]["properties"] for name in ("web_fetch", "read_file", "read_artifact")
+    )
 
 
 def test_the_instructions_are_not_cut_by_any_client():
@@ -54,17 +56,17 @@ def test_the_instructions_are_not_cut_by_any_client():
 @pytest.mark.parametrize("name", TOOLS)
 def test_a_tool_is_described_and_says_what_it_may_change(name):
     tool = TOOLS[name]
-    assert 20 < len(tool.description) <= 2048
-    hints = tool.annotations or ToolAnnotations()
-    assert bool(hints.read_only_hint) == (name in READ_ONLY)
+    assert 20 < len(tool["description"]) <= 2048
+    hints = tool.get("annotations", {})
+    assert bool(hints.get("readOnlyHint")) == (name in READ_ONLY)
     if name not in READ_ONLY:
-        assert (hints.destructive_hint is not False) == (name in MAY_OVERWRITE)
-    assert (hints.open_world_hint is not False) == (name in REACHES_OUT)
+        assert (hints.get("destructiveHint") is not False) == (name in MAY_OVERWRITE)
+    assert (hints.get("openWorldHint") is not False) == (name in REACHES_OUT)
 
 
 @pytest.mark.parametrize("name", TOOLS)
 def test_a_schema_is_plain(name):
-    schema = TOOLS[name].input_schema
+    schema = TOOLS[name]["inputSchema"]
     assert schema["type"] == "object"
     for argument in schema["properties"].values():
         assert "type" in argument or "anyOf" in argument

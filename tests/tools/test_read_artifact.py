@@ -44,9 +44,7 @@ def refused(place: Place, **arguments: object) -> BursarError:
 
 
 def test_what_the_model_reads_of_it_is_short():
-    tool = described(TOOL)
-    whole = {"name": tool.name, "description": tool.description, "schema": tool.input_schema}
-    assert tokens.count(json.dumps(whole, separators=(",", ":"))) <= 220
+    assert tokens.count(json.dumps(described(TOOL), separators=(",", ":"))) <= 220
     assert TOOL.read_only
 
 
