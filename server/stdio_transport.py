@@ -36,6 +36,10 @@ _LINGER_S = 1.0
 """How long a client that has closed its end may take to read what was being written to it."""
 
 
+Reject = Callable[[int, str, RequestId | None], None]
+"""Answers what cannot be taken: a code, what is wrong with it, and its id if that is known."""
+
+
 class _Stream:
     """The context-manager half that the SDK's stream protocols ask for."""
 
@@ -52,9 +56,7 @@ class _Stream:
 class Inbox(_Stream):
     """Messages that arrive on a descriptor, one JSON document a line, and that are left to the SDK."""
 
-    def __init__(
-        self, fd: int, express: Express, reject: Callable[[str, RequestId | None], None], ended: Callable[[], None]
-    ) -> None:
+    def __init__(self, fd: int, express: Express, reject: Reject, ended: Callable[[], None]) -> None:
         self._fd = fd
         self._express = express
         self._reject = reject
@@ -115,7 +117,7 @@ class Inbox(_Stream):
         self._line.clear()
         self._line_bytes = 0
         if too_long:
-            self._reject(f"message longer than {FRAME_MAX_BYTES} bytes", None)
+            self._reject(_PARSE_ERROR, f"message longer than {FRAME_MAX_BYTES} bytes", None)
         elif line.strip():
             self._parse(line)
 
@@ -130,7 +132,7 @@ class Inbox(_Stream):
             try:
                 given = json.loads(line, object_hook=_mend, parse_int=_whole)
             except (ValueError, RecursionError):
-                self._reject("not JSON", None)
+                self._reject(_PARSE_ERROR, "not JSON", None)
                 return
         for message in cast("list[object]", given) if isinstance(given, list) else [given]:
             if not self._express.takes(message):
@@ -163,10 +165,13 @@ class Inbox(_Stream):
 
         while await self.has_any():
             message = self._messages.popleft()
+            if _is_request_without_id(message):
+                self._reject(_INVALID_REQUEST, "an id is a text or a whole number", None)
+                continue
             try:
                 return SessionMessage(jsonrpc_message_adapter.validate_python(message, by_name=False))
             except ValidationError:
-                self._reject("not a JSON-RPC message", _id_of(message))
+                self._reject(_INVALID_REQUEST, "not a JSON-RPC message", _id_of(message))
         raise anyio.EndOfStream
 
     def __aiter__(self) -> Self:
@@ -253,6 +258,11 @@ class Outbox(_Stream):
         task.add_done_callback(lambda done: done.cancelled() or done.exception())
 
 
+def _is_request_without_id(message: object) -> bool:
+    """Tell whether a message asks under something that is no id: the SDK takes it for a notification."""
+    return isinstance(message, dict) and message.keys() >= {"id", "method"} and _id_of(cast("object", message)) is None
+
+
 def _id_of(message: object) -> RequestId | None:
     identity = cast("dict[str, object]", message).get("id") if isinstance(message, dict) else None
     return identity if is_id(identity) else None
@@ -309,9 +319,8 @@ async def stdio_streams(on_end: Callable[[], None], express: Express) -> AsyncGe
     os.set_blocking(outgoing, False)
     outbox = Outbox(outgoing)
 
-    def reject(reason: str, request: RequestId | None) -> None:
-        error = {"code": _PARSE_ERROR if request is None else _INVALID_REQUEST, "message": reason}
-        outbox.put_soon(to_json({"jsonrpc": "2.0", "id": request, "error": error}))
+    def reject(code: int, reason: str, request: RequestId | None) -> None:
+        outbox.put_soon(to_json({"jsonrpc": "2.0", "id": request, "error": {"code": code, "message": reason}}))
 
     def ended() -> None:
         on_end()

@@ -598,6 +598,7 @@ from bursar.guard.command import Limits
 from bursar.guard.commands import Commands
 
 async def main():
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # which shells have what runs in the background ignore
     commands = Commands(Limits())
     fd = os.open(os.devnull, os.O_WRONLY)
     for _ in range(3):
