@@ -1,6 +1,6 @@
 """What a server does while nobody waits for it: load what the first big call needs, and let go of old sessions."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 import anyio
 import anyio.to_thread
@@ -15,7 +15,7 @@ _WARM_AFTER_S = 1.0
 """Long enough after the tools were listed that the client has its answer and is busy with it."""
 
 _WARMED = ("bursar.content.page.extract:run", "bursar.content.pictures:inspect")
-"""What most calls of workers need: 70 MB, and half a second that the first page need not wait for."""
+"""What most calls of workers need: half a second that the first page need not wait for."""
 
 _SWEEP_EVERY_S = 3600.0
 
@@ -29,21 +29,28 @@ async def keep_up(dispatcher: Dispatcher, listed: anyio.Event) -> None:
     await listed.wait()
     await anyio.sleep(_WARM_AFTER_S)
     _attempt("commands.warm", dispatcher.commands.warm)
+    await _prepare("workers.warm", dispatcher.workers.warm(*_WARMED))
+    async with anyio.create_task_group() as beside:
+        beside.start_soon(_warm_for_replies, dispatcher)
+        while True:
+            dispatcher.sessions.let_go()
+            await anyio.to_thread.run_sync(sweep_if_due, dispatcher.store)
+            await anyio.to_thread.run_sync(_attempt, "commands.tidy", dispatcher.commands.tidy)
+            await anyio.sleep(_SWEEP_EVERY_S)
+
+
+async def _warm_for_replies(dispatcher: Dispatcher) -> None:
+    """Load what replies are fitted with, over 100 MB, beside the first call: many servers are never called."""
+    await dispatcher.called.wait()
     await anyio.to_thread.run_sync(_attempt, "tokens.warm", tokens.warm)
-    await _warm_workers(dispatcher)
-    while True:
-        dispatcher.sessions.let_go()
-        await anyio.to_thread.run_sync(sweep_if_due, dispatcher.store)
-        await anyio.to_thread.run_sync(_attempt, "commands.tidy", dispatcher.commands.tidy)
-        await anyio.sleep(_SWEEP_EVERY_S)
+    await _prepare("fitter.warm", dispatcher.fitter.warm())
 
 
-async def _warm_workers(dispatcher: Dispatcher) -> None:
+async def _prepare(what: str, work: Awaitable[None]) -> None:
     try:
-        await dispatcher.workers.warm(*_WARMED)
-        await dispatcher.fitter.warm()
+        await work
     except Exception:  # noqa: BLE001 - as below
-        log.crash("workers.warm")
+        log.crash(what)
 
 
 async def tell_isolation(commands: Commands) -> None:

@@ -30,7 +30,9 @@ def test_a_fault_in_it_is_logged_and_the_rest_goes_on(store, capfd):
             commands = SimpleNamespace(warm=broken, tidy=lambda: None)
             workers = SimpleNamespace(warm=unreachable)
             sessions = SimpleNamespace(let_go=lambda: None)
-            dispatcher = SimpleNamespace(commands=commands, workers=workers, sessions=sessions, store=store)
+            dispatcher = SimpleNamespace(
+                commands=commands, workers=workers, sessions=sessions, store=store, called=anyio.Event()
+            )
             await keep_up(dispatcher, listed)
 
     anyio.run(main)
@@ -38,6 +40,46 @@ def test_a_fault_in_it_is_logged_and_the_rest_goes_on(store, capfd):
     assert '"what":"commands.warm"' in told
     assert '"what":"workers.warm"' in told
     assert (store.root / ".swept").exists()
+
+
+def test_what_replies_are_fitted_with_is_loaded_once_there_was_a_call(store, monkeypatch):
+    loaded = []
+    monkeypatch.setattr("bursar.server.background.tokens.warm", lambda: loaded.append("vocabulary"))
+    monkeypatch.setattr("bursar.server.background._WARM_AFTER_S", 0)
+
+    async def nothing(*functions):
+        pass
+
+    async def main():
+        at_rest, done = anyio.Event(), anyio.Event()
+
+        async def fitter():
+            loaded.append("fitter")
+            done.set()
+
+        commands = SimpleNamespace(warm=lambda: None, tidy=lambda: None)
+        sessions = SimpleNamespace(let_go=at_rest.set)
+        dispatcher = SimpleNamespace(
+            commands=commands,
+            workers=SimpleNamespace(warm=nothing),
+            fitter=SimpleNamespace(warm=fitter),
+            sessions=sessions,
+            store=store,
+            called=anyio.Event(),
+        )
+        listed = anyio.Event()
+        listed.set()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(keep_up, dispatcher, listed)
+            with anyio.fail_after(30):
+                await at_rest.wait()
+                assert not loaded
+                dispatcher.called.set()
+                await done.wait()
+            tasks.cancel_scope.cancel()
+
+    anyio.run(main)
+    assert loaded == ["vocabulary", "fitter"]
 
 
 def test_a_store_that_is_never_swept_says_so_and_what_to_do(store, monkeypatch, capfd):
