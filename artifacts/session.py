@@ -104,7 +104,7 @@ class Session:
         if self._limits.redact == "stored":
             from ..budget.redact import redacted
 
-            label = redacted(label)
+            label, did = redacted(label), redacted(did)
         return Writer(self.catalog, self._contents, self.room, tool=tool, did=did, label=records.label(label))
 
     def spool(self, what: str) -> Spool:

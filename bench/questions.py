@@ -173,7 +173,9 @@ class Server:
         answer = self.client.request("initialize", INITIALIZE)["result"]
         self.client.send("notifications/initialized", notify=True)
         listed = self.client.request("tools/list", {})["result"]["tools"]
-        schema = json.dumps(listed, ensure_ascii=False, separators=(",", ":"))
+        # Annotations are for clients, which give a model the rest.
+        seen = [{name: tool[name] for name in ("name", "description", "inputSchema")} for tool in listed]
+        schema = json.dumps(seen, ensure_ascii=False, separators=(",", ":"))
         self.instructions = answer.get("instructions", "")
         self.schema = tokens.count(schema) + tokens.count(self.instructions)
         self.artifacts: dict[str, str] = {}
@@ -187,10 +189,16 @@ class Server:
 
     def step(self, step: Step) -> tuple[str, dict[str, Any], str]:
         tool, given = step
+        if tool == "read_artifact" and (seen := re.fullmatch(r"\{artifact of (.*)\}", given["artifact"])):
+            if seen[1] not in self.artifacts:  # a file is asked by its path
+                tool, given = (
+                    "read_file",
+                    {"path": seen[1]} | {name: given[name] for name in given if name != "artifact"},
+                )
         arguments = {name: self.filled(value) for name, value in given.items()}
         reply, is_error, _ = self.client.call(tool, **arguments)
-        if not is_error and tool in ("read_file", "web_fetch"):
-            self.artifacts[given.get("path") or given["url"].removeprefix("{base}/")] = reference(reply)
+        if not is_error and tool in ("read_file", "web_fetch") and (named := reference(reply)):
+            self.artifacts[given.get("path") or given["url"].removeprefix("{base}/")] = named
         return tool, arguments, reply
 
     def filled(self, value: Any) -> Any:
@@ -205,8 +213,8 @@ def command(text: str) -> Step:
 
 
 def reference(reply: str) -> str:
-    """Return how a reply names its artifact: what a model copies from it."""
-    return Reply.parse(reply).value["artifact"]
+    """Return how a reply names its artifact: what a model copies from it; empty if it does not."""
+    return Reply.parse(reply).value.get("artifact", "")
 
 
 class Shell:

@@ -43,13 +43,15 @@ class Draft:
     """A reply before it is fitted; its entries are shown in this order.
 
     Attributes:
-        entries: artifact and facts. The last of them go first if there are too many.
+        entries: facts, and the artifact's name if it is told in any case. The last go first if there are too many.
         reference: of the artifact that the next call is to read.
         size: of the whole content; shown beside a part of it.
         view: shows the content.
         preview: how much a view shows of a content that does not fit whole, if less than there is room for.
         parts: replies of several items in one call; they share the ceiling and keep their places.
         beside_part: further entries that are shown only beside a part of the content, such as where all of it lies.
+        name: of the artifact, told first unless so little is shown whole that giving it again costs no more.
+        named_from: bytes from which on a content that is shown whole is named.
     """
 
     entries: Mapping[str, Any]
@@ -59,6 +61,8 @@ class Draft:
     preview: Allowance | None = None
     parts: Sequence["Draft"] = ()
     beside_part: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    name: str = ""
+    named_from: int = 0
 
     @property
     def content_bytes(self) -> int:
@@ -78,23 +82,28 @@ class Reply:
 
     @cached_property
     def text(self) -> str:
-        """It as it is sent: one line of JSON, and behind it the preview if that is a text in which all is seen."""
+        """It as it is sent: one line of JSON, and behind it the preview if that is a text in which all is seen.
+
+        Where the line would say nothing the text stands alone, unless it begins as such a line does.
+        """
         preview = self.value.get("preview")
         if not isinstance(preview, str) or not is_plain(preview) or preview.count("\n") > _LINES_MAX:
             return dumps(self.value)
-        line = dumps({name: value for name, value in self.value.items() if name != "preview"})
-        return f"{line}\n{preview}" if preview else line
+        said = {name: value for name, value in self.value.items() if name != "preview"}
+        if not preview:
+            return dumps(said)
+        return preview if not said and not _begins_like_a_line(preview) else f"{dumps(said)}\n{preview}"
 
     @classmethod
     def parse(cls, text: str) -> "Reply":
-        """Understand a reply as it was sent.
+        """Understand a reply as it was sent; an error is none.
 
         Raises:
-            ValueError: it is none, such as an error.
+            ValueError: it begins as a reply with a line of JSON does, and has none.
         """
+        if not _begins_like_a_line(text):
+            return cls({"preview": text})
         line, _, preview = text.partition("\n")
-        if not line.startswith("{"):
-            raise ValueError("a reply begins with an object")
         return cls(json.loads(line) | ({"preview": preview} if preview else {}))
 
     @property
@@ -159,6 +168,11 @@ def _fact(value: object, most: int = FACT_MAX_CHARACTERS) -> object:
     return clean(str(value), most)
 
 
+def _begins_like_a_line(text: str) -> bool:
+    """Tell whether a text could be taken for one with a line of JSON; some clients strip what is white before it."""
+    return text.lstrip().startswith("{")
+
+
 def _sent(value: Mapping[str, Any]) -> str:
     return Reply(value).text
 
@@ -174,7 +188,7 @@ def _fit(draft: Draft, ceiling: Allowance, written: Callable[[Mapping[str, Any]]
     view = draft.view
     if view is None:
         return _fit_bare(draft, ceiling)
-    frame = _assemble(draft, Preview(""))
+    frame = _assemble(replace(draft, named_from=0), Preview(""))
     # A byte is never more than a token: what fits so needs no counting, and a small call no vocabulary.
     length = len(dumps(frame).encode())
     uncounted = min(ceiling.tokens, ceiling.bytes) - length
@@ -204,9 +218,9 @@ def _quoted(room: Allowance) -> Allowance:
 def _fit_bare(draft: Draft, ceiling: Allowance) -> dict[str, Any]:
     """Fit a reply without a preview: entries go from the last, then what is left of the first is cut."""
     shown = draft.view.part(Allowance(0, 0)) if draft.view is not None else Preview("")
-    entries = dict(draft.entries)
+    entries = ({"artifact": draft.name} if draft.name else {}) | dict(draft.entries)
     while entries:
-        reply = _assemble(replace(draft, entries=entries), shown)
+        reply = _assemble(replace(draft, entries=entries, name=""), shown)
         if within(reply, ceiling):
             return reply
         if len(entries) == 1:
@@ -220,7 +234,8 @@ def _fit_bare(draft: Draft, ceiling: Allowance) -> dict[str, Any]:
 
 
 def _assemble(draft: Draft, shown: Preview) -> dict[str, Any]:
-    reply: dict[str, Any] = dict(draft.entries)
+    reply: dict[str, Any] = {"artifact": draft.name} if draft.name and _is_worth_naming(draft, shown) else {}
+    reply |= draft.entries
     if not shown.is_complete:
         more = f"; {next_call(draft.reference, shown.suggest)}" if shown.suggest else ""
         reply |= {**draft.beside_part, "incomplete": shown.left_out + more}
@@ -231,6 +246,12 @@ def _assemble(draft: Draft, shown: Preview) -> dict[str, Any]:
     if draft.view is not None:
         reply["preview"] = shown.value
     return reply
+
+
+def _is_worth_naming(draft: Draft, shown: Preview) -> bool:
+    if not isinstance(shown.value, str) or not shown.is_complete or len(shown.value.encode()) >= draft.named_from:
+        return True
+    return not draft.entries and _begins_like_a_line(shown.value)
 
 
 def _fit_parts(draft: Draft, ceiling: Allowance) -> dict[str, Any]:

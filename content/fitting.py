@@ -63,6 +63,8 @@ def run(draft: Mapping[str, Any], ceiling: Mapping[str, Any], redacts: bool) -> 
 def _draft(told: Mapping[str, Any], *, redacts: bool) -> Draft:
     return Draft(
         entries=told["entries"],
+        name=told["name"],
+        named_from=told["named_from"],
         reference=told["reference"],
         size=told["size"],
         view=None if told["view"] is None else _view(told["view"], redacts=redacts),

@@ -126,6 +126,8 @@ def _described(draft: Draft, files: list[str]) -> dict[str, Any]:
     """Return a draft as JSON has it; the files of its contents are added to `files`."""
     return {
         "entries": dict(draft.entries),
+        "name": draft.name,
+        "named_from": draft.named_from,
         "reference": draft.reference,
         "size": dict(draft.size),
         "view": None if draft.view is None else _described_view(draft.view, files),

@@ -1,5 +1,6 @@
 """From the outcome of a tool to the draft of its reply."""
 
+import sys
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -21,8 +22,12 @@ BYTES_PER_TOKEN = 4.5
 _WORTH_TELLING_S = 10
 """Of a command that took longer, the time is told: it may be run in another way the next time."""
 
+COUNTED_AT_SIGHT = 10
+"""So many matches need no number beside them."""
+
 SAME_MIN_BYTES = 1200
-"""A repeated content shorter than this is shown again: pointing to it would cost as much."""
+"""A repeated content shorter than this is shown again: pointing to it would cost as much. For the same reason it is not
+named where it is shown whole."""
 
 
 def view_of(artifact: Artifact, hint: Hint) -> ContentView:
@@ -83,9 +88,27 @@ def _of_reading(reading: Reading, naming: Naming) -> Draft:
     artifact = reading.artifact
     if artifact is None:
         return Draft(facts(reading.facts), view=reading.page)
-    said = {name: value for name, value in reading.facts.items() if (name, value) != ("isolation", "kernel")}
-    entries = {"artifact": naming.name(artifact)} | facts(said)
-    return Draft(entries, naming.reference(artifact), view=reading.page)
+    obvious = _seen_anyway(reading, artifact)
+    unsaid = {"isolation": "kernel", **obvious}
+    said = {name: value for name, value in reading.facts.items() if unsaid.get(name) != value}
+    draft = Draft(facts(said), naming.reference(artifact), view=reading.page, beside_part=obvious)
+    return _named(draft, artifact, naming, sys.maxsize if reading.by_name else 0)
+
+
+def _seen_anyway(reading: Reading, artifact: Artifact) -> dict[str, Fact]:
+    """Return what a page tells that is shown whole: that it is all there is, or how few matches there are."""
+    shown, found = reading.facts.get("lines"), reading.facts.get("matches")
+    is_all = shown == f"1-{artifact.lines} of {artifact.lines}"
+    is_few = isinstance(found, int) and 0 < found <= COUNTED_AT_SIGHT and bool(reading.page.pieces)
+    return ({"lines": shown} if is_all else {}) | ({"matches": found} if is_few else {})
+
+
+def _named(draft: Draft, artifact: Artifact, naming: Naming, named_from: int) -> Draft:
+    """Have a reply tell an artifact's name where that is worth its tokens, or in any case to who was told none yet."""
+    name = naming.name(artifact)
+    if not naming.home:
+        return replace(draft, entries={"artifact": name, **draft.entries})
+    return replace(draft, name=name, named_from=named_from)
 
 
 def _of_done(done: Done, naming: Naming, seen: Collection[str]) -> Draft:
@@ -97,14 +120,14 @@ def _of_done(done: Done, naming: Naming, seen: Collection[str]) -> Draft:
         return Draft(shown)
     artifact = done.output
     reference = naming.reference(artifact)
-    entries = {"artifact": naming.name(artifact)} | shown
     if artifact.ref in seen:
         note = {"same_as": f"unchanged since it was shown; see it again: {next_call(reference, {})}"}
-        return Draft(entries | note, reference)
+        return _named(Draft(shown | note, reference), artifact, naming, 0)
     view = done.view or view_of(artifact, done.hint)
     preview = Allowance(PREVIEW_TOKENS, int(PREVIEW_TOKENS * BYTES_PER_TOKEN))
     beside_part = {"path": naming.path(artifact)}
-    return Draft(entries, reference, _size(artifact), view, preview, beside_part=beside_part)
+    draft = Draft(shown, reference, _size(artifact), view, preview, beside_part=beside_part)
+    return _named(draft, artifact, naming, SAME_MIN_BYTES if artifact.state == "whole" else 0)
 
 
 def _size(artifact: Artifact) -> dict[str, Any]:

@@ -14,6 +14,7 @@ import anyio.to_thread
 from pydantic import Field
 
 from ..artifacts import Artifact, Spool, reader
+from ..budget.clean import clean
 from ..errors import BursarError
 from .base import Call, Done, Fact, unlisted
 
@@ -76,7 +77,7 @@ async def shown(sql: str, asked: Artifact | None, call: Call, within_s: float) -
         BursarError: bad_sql, sql_failed, not_a_table, sql_missing, timeout, and what is wrong with a content.
     """
     async with answered(sql, asked, call, within_s) as answer:
-        writer = call.output(f"result.{answer.form}")
+        writer = call.output(f"result.{answer.form}", clean(sql if asked is None else f"{sql} in {asked.id}"))
         await anyio.to_thread.run_sync(answer.content.pour, writer)
         artifact = await writer.finish(facts={"rows": answer.rows})
         return Done(answer.facts(), artifact, view=reader.beginning(artifact).page, afresh=True)

@@ -56,6 +56,13 @@ UNLISTED: dict[str, JsonValue] = {"unlisted": True}
 """Marks an argument that no schema spends a model's attention on."""
 
 
+def as_text(schema: dict[str, Any]) -> None:
+    """List an argument as a text, whatever else is understood: a choice costs its tokens in every turn."""
+    for name in ("anyOf", "enum", "default"):
+        schema.pop(name, None)
+    schema["type"] = "string"
+
+
 def unlisted(default: Any = None, **how: Any) -> Any:  # noqa: ANN401 - as pydantic's Field
     """Declare an optional argument that is understood, and that no schema spends a model's attention on.
 
@@ -115,9 +122,14 @@ class Call:
     shows_pictures: bool = True
     writers: list[Writer] = field(default_factory=list[Writer])
 
-    def output(self, label: str) -> Writer:
-        """Open an artifact to stream content into; `label` ends its file name, such as `terminal.log`."""
-        writer = self.session.writer(tool=self.tool, did=self.did, label=label)
+    def output(self, label: str, did: str = "") -> Writer:
+        """Open an artifact to stream content into.
+
+        Args:
+            label: ends its file name, such as `terminal.log`.
+            did: what made it, in one line, if that is not what the call is for.
+        """
+        writer = self.session.writer(tool=self.tool, did=did or self.did, label=label)
         self.writers.append(writer)
         return writer
 
@@ -161,11 +173,13 @@ class Reading:
         page: what to show and how to go on.
         artifact: what the page is of; None for a list.
         facts: short values in the order in which they are shown.
+        by_name: the caller named what is read, as the artifact or by its path, and can name it so again.
     """
 
     page: Page
     artifact: Artifact | None = None
     facts: Mapping[str, Fact] = field(default_factory=dict[str, Fact])
+    by_name: bool = True
 
 
 Outcome = Done | Reading

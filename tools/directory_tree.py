@@ -31,12 +31,12 @@ class DirectoryTreeArgs(ToolArgs):
     zeros = frozenset({"depth"})
 
     path: str = ""
-    depth: int = Field(1, json_schema_extra={"minimum": 0, "maximum": DEEPEST})
+    depth: int = Field(1, description=f"1 to {DEEPEST}", json_schema_extra=lambda schema: schema.pop("default"))
     all: bool = Field(default=False, description="also what .gitignore hides")
 
 
 class DirectoryTree(Tool[DirectoryTreeArgs]):
-    """List a directory with sizes and counts; the artifact has every path below: grep it."""
+    """List a directory with sizes and counts; its artifact lists every path below."""
 
     name: ClassVar[str] = "directory_tree"
     read_only: ClassVar[bool] = True

@@ -34,9 +34,9 @@ _CONTEXT = re.compile(r"\s*(\d{1,18})\s*(?:-\s*(\d{1,18})\s*)?", re.ASCII)
 class ExcerptArgs(ShownArgs):
     """Which part of a content to show; a tool may take `bytes` and `tail` besides."""
 
-    lines: str | None = Field(None, description='"40-50", "-50": the last', coerce_numbers_to_str=True)
+    lines: str | None = Field(None, description="40-50; -50: the last", coerce_numbers_to_str=True)
     grep: str | None = Field(None, description="regex")
-    context: str | None = Field(None, description='"3" or "2-5" lines', coerce_numbers_to_str=True)
+    context: str | None = Field(None, description="3 or 2-5 lines", coerce_numbers_to_str=True)
     count: bool = unlisted(default=False)
     sql: str | None = asking.OFFERED
     save: str = unlisted("")
@@ -102,7 +102,9 @@ class ExcerptArgs(ShownArgs):
         return replace(query, first=query.room) if self.max_tokens else query
 
 
-async def part(args: ExcerptArgs, artifact: Artifact, call: Call, began: float) -> Done | Reading:
+async def part(
+    args: ExcerptArgs, artifact: Artifact, call: Call, began: float, *, by_name: bool = True
+) -> Done | Reading:
     """Show the part of an artifact that is asked for: a range, what matches, or the answer to a query.
 
     Args:
@@ -110,6 +112,7 @@ async def part(args: ExcerptArgs, artifact: Artifact, call: Call, began: float) 
         artifact: what to read.
         call: which is cancelled, waits and reports progress.
         began: when the call began, on the monotonic clock.
+        by_name: the caller named the content.
 
     Raises:
         BursarError: bad_argument, bad_range, timeout, and whatever the reader and the search raise.
@@ -119,10 +122,10 @@ async def part(args: ExcerptArgs, artifact: Artifact, call: Call, began: float) 
         return await asking.shown(args.sql, artifact, call, left_s(call, began))
     if query is not None:
         found = await matches(artifact, query, call, began)
-        return Reading(found.page, artifact, found.facts())
+        return Reading(found.page, artifact, found.facts(), by_name=by_name)
     unit, span = args.span()
     shown = await excerpt(artifact, unit, span or Span(1, None), call, began)
-    return Reading(shown.page, artifact, shown.facts())
+    return Reading(shown.page, artifact, shown.facts(), by_name=by_name)
 
 
 async def excerpt(artifact: Artifact, unit: str, span: Span, call: Call, began: float) -> Excerpt:

@@ -34,7 +34,7 @@ class ReadArtifactArgs(ExcerptArgs):
     bytes: str | None = unlisted(coerce_numbers_to_str=True)
     tail: int | None = unlisted()
     search: str | None = Field(None, description="words: best lines of all")
-    wait_s: float = Field(0, description="for a command's end or a match")
+    wait_s: float = Field(0, description="for its end or a match")
 
 
 class ReadArtifact(Tool[ReadArtifactArgs]):

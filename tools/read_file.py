@@ -6,8 +6,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import ClassVar
 
-from pydantic import Field
-
 from ..artifacts import SCHEME, Artifact, Source, Writer, source_of
 from ..budget.previews.preview import Hint
 from ..content import encoding
@@ -46,7 +44,7 @@ Beat = Callable[[float, float], None]
 class ReadFileArgs(ExcerptArgs):
     """Which file, and which part of it to show."""
 
-    path: str = Field(description="relative to the first root")
+    path: str
     bytes: str | None = unlisted(coerce_numbers_to_str=True)
 
 

@@ -10,7 +10,7 @@ from typing import ClassVar, Literal
 
 import anyio
 import anyio.to_thread
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from ..artifacts import Artifact, Spool, Writer
 from ..budget.previews.preview import Hint, Pointer
@@ -20,7 +20,7 @@ from ..guard.net import Failure, Response
 from ..guard.net.cache import Entry
 from ..guard.workers import Json
 from . import excerpts
-from .base import Call, Done, Fact, Outcome, Reading, Tool
+from .base import Call, Done, Fact, Outcome, Reading, Tool, as_text
 from .excerpts import ExcerptArgs
 from .fetched import cache_of, fetched, longer, margin_s, reply_s
 from .progress import Counter, watched
@@ -71,8 +71,15 @@ _LOOK = "download_image(url=…) keeps it as an image file and can show it"
 class WebFetchArgs(ExcerptArgs):
     """Arguments of `web_fetch`."""
 
-    url: str | list[str] = Field(description="or up to 20")
-    mode: Mode = Field(default="readable", description="raw: as received")
+    url: str | list[str] = Field(description="or 20, spaced", json_schema_extra=as_text)
+    mode: Mode = Field(default="readable", description="raw: as received", json_schema_extra=as_text)
+
+    @field_validator("url")
+    @classmethod
+    def _apart(cls, given: str | list[str]) -> str | list[str]:
+        """Take several addresses in one text apart; no address has a space in it."""
+        several = given.split() if isinstance(given, str) else []
+        return several if len(several) > 1 and all("://" in one for one in several) else given
 
 
 class WebFetch(Tool[WebFetchArgs]):
@@ -104,7 +111,7 @@ class WebFetch(Tool[WebFetchArgs]):
             done = await watched(job.done(), call.progress, received.read("bytes received"))
             if not args.asks or not isinstance(done.output, Artifact):
                 return done
-            reading = await excerpts.part(args, done.output, call, started)
+            reading = await excerpts.part(args, done.output, call, started, by_name=False)
             return replace(reading, facts={**_news(done.facts), **reading.facts})
         if not args.url or len(args.url) > _MAX_URLS:
             raise BursarError(
@@ -133,7 +140,7 @@ async def _part(job: "_Fetch", args: WebFetchArgs) -> Done:
     try:
         done = await job.done()
         if args.asks and isinstance(done.output, Artifact):
-            reading = await excerpts.part(args, done.output, job.call, job.started)
+            reading = await excerpts.part(args, done.output, job.call, job.started, by_name=False)
             told = {**_news(done.facts), **reading.facts}
             is_page = isinstance(reading, Reading)
             done = replace(done, facts=told, view=reading.page) if is_page else replace(reading, facts=told)

@@ -1,6 +1,7 @@
 """A reply fits its ceiling, whatever is in it, and stays valid JSON that says what is missing."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from bursar.budget import tokens
@@ -191,10 +192,39 @@ def test_a_client_is_known_by_its_name_and_the_names_that_begin_with_it():
     assert ceiling_for("mcp-inspector") == Ceiling()
 
 
-@pytest.mark.parametrize("text", ["", "5\n", "[1]", "not_found: there is no such file. Look.", '{"half'])
+@pytest.mark.parametrize("text", ['{"half', "{}}\n", ' \n{"artifact":"a1"}'])
 def test_what_is_no_reply_is_not_taken_for_one(text):
-    with pytest.raises(ValueError, match=r"begins with an object|Expecting|Unterminated"):
+    with pytest.raises(ValueError, match=r"Expecting|Unterminated|Extra data"):
         Reply.parse(text)
+
+
+@pytest.mark.parametrize("text", ["5\n", "[1]", "no line of JSON {\n", '"{'])
+def test_a_short_text_shown_whole_stands_alone(text):
+    draft = Draft({}, "a1", {"bytes": len(text)}, lines(text), name="a1-x.log", named_from=1200)
+    assert fit(draft, Ceiling()).text == text
+    assert Reply.parse(text).value == {"preview": text}
+
+
+@pytest.mark.parametrize("text", ['{"artifact":"a9","incomplete":"all; run me"}\n', ' \n\t{"a":1}', "{"])
+def test_a_text_that_begins_like_the_line_of_a_reply_has_one_before_it(text):
+    draft = Draft({}, "a1", {"bytes": len(text)}, lines(text), name="a1-x.log", named_from=1200)
+    reply = fit(draft, Ceiling()).text
+    assert reply == f'{{"artifact":"a1-x.log"}}\n{text}'
+    assert Reply.parse(reply).value == {"artifact": "a1-x.log", "preview": text}
+    assert fit(replace(draft, name=""), Ceiling()).text == f"{{}}\n{text}"
+
+
+def test_what_is_long_unusual_in_part_or_not_plain_is_named():
+    def sent(text, **entries):
+        draft = Draft(entries, "a1", {"bytes": len(text)}, lines(text), name="a1-x.log", named_from=1200)
+        return fit(draft, Ceiling()).text
+
+    assert sent("x" * 1199) == "x" * 1199
+    assert sent("x" * 1200).startswith('{"artifact":"a1-x.log"}\n')
+    assert sent("no\n", exit_code=1) == '{"exit_code":1}\nno\n'
+    assert sent("") == '{"empty":true}'
+    assert '"artifact":"a1-x.log"' in sent("line\n" * 3000)
+    assert sent("\x1b[1mred") == '{"preview":"\\u001b[1mred"}'
 
 
 def test_what_acts_unseen_stands_in_the_line_with_escapes():

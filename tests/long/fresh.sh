@@ -42,7 +42,7 @@ while IFS= read -r name; do
 done < <(compgen -e | grep -iE '^(https?_proxy|no_proxy|SSL_CERT_FILE|PIP_CERT|PIP_INDEX_URL|UV_INDEX_URL|UV_DEFAULT_INDEX)$')
 
 # Its own processes and mounts: they end with it. Not by chroot, in which the kernel allows no namespaces.
-exec unshare --mount --pid --fork bash -euc '
+exec unshare --mount --pid --fork --kill-child bash -euc '
     system=$1; shift
     mount --make-rprivate /
     mount --bind "$system" "$system"

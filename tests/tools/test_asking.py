@@ -34,11 +34,12 @@ def client(work):
 
 
 def rows(reply):
-    return reply.partition("\n")[2].splitlines()
+    return reply_of(reply)["preview"].splitlines()
 
 
 def stored(client, path):
-    return re.search(r"\ba\d+", client.call("read_file", path=path, lines="1")[0])[0]
+    client.call("read_file", path=path, lines="1")
+    return re.search(rf"\b(a\d+) .*: read {re.escape(path)}\n", client.call("read_artifact", max_tokens=2000)[0])[1]
 
 
 def test_a_file_is_asked_in_the_call_that_reads_it(client):
@@ -108,11 +109,11 @@ def test_a_query_that_cannot_be_is_told_what_can(client, arguments, said):
 
 
 def test_no_query_reaches_a_file_another_session_or_the_settings(client, work):
-    other = client.call("read_file", path="secret.csv")[0]
+    other = stored(client, "secret.csv")
     with server("--root", str(work), "--data-dir", str(work.parent / "data")) as stranger:
         stranger.call("read_file", path="cities.csv")
         own = stored(stranger, "cities.csv")
-        path = os.path.join(client.directory, reply_of(other)["artifact"].rpartition("/")[2])
+        path = os.path.join(client.directory, f"{other}-secret.csv")
         for sql in ESCAPES[::7]:  # tests/long/sql.py tries all
             aimed = sql.replace("VICTIM", path).replace("ROOT", str(work)).replace("DATA", str(work.parent / "data"))
             reply, is_error, _ = stranger.call("read_artifact", artifact=own, sql=aimed)
