@@ -200,7 +200,7 @@ class Layout:
         has_context = self._above or self._below
         gap = has_context and self._line_shown and line.number - kept > self._line_shown + 1
         shown = [*(text for _, text in before), f"{line.number}:{self._text(line.start, line.end)}\n"]
-        shown[0] = ("--\n" if gap else "") + self._heading(line.number - kept) + shown[0]
+        shown[0] = ("--\n" if gap else "") + self._heading(line.number - kept, line.number) + shown[0]
         pieces = [Piece(text, here) for text in shown]
         for number, text in behind:
             rest: Resume = {"lines": f"{number}-{line.number + self._below}"}
@@ -208,10 +208,12 @@ class Layout:
         self._line_shown = line.number + followed
         return pieces
 
-    def _heading(self, number: int) -> str:
-        """Show the heading above a line as `git grep -p` shows a function, unless it was seen."""
+    def _heading(self, number: int, matched: int) -> str:
+        """Show the heading above a line as `git grep -p` shows a function, unless it was seen, or a heading matched."""
         place = bisect_left(self._headings, (number,)) - 1
-        if place < 0 or self._headings[place][0] <= max(self._line_shown, self._heading_shown):
+        own = bisect_left(self._headings, (matched,))
+        is_itself_one = own < len(self._headings) and self._headings[own][0] == matched
+        if is_itself_one or place < 0 or self._headings[place][0] <= max(self._line_shown, self._heading_shown):
             return ""
         self._heading_shown, text = self._headings[place]
         return f"{self._heading_shown}={text}\n"

@@ -189,12 +189,9 @@ class Server:
 
     def step(self, step: Step) -> tuple[str, dict[str, Any], str]:
         tool, given = step
-        if tool == "read_artifact" and (seen := re.fullmatch(r"\{artifact of (.*)\}", given["artifact"])):
-            if seen[1] not in self.artifacts:  # a file is asked by its path
-                tool, given = (
-                    "read_file",
-                    {"path": seen[1]} | {name: given[name] for name in given if name != "artifact"},
-                )
+        seen = given.get("artifact", "").removeprefix("{artifact of ").removesuffix("}")
+        if seen and seen not in self.artifacts:  # no reply told a name: a file is asked by its path
+            tool, given = "read_file", {"path": seen} | {name: given[name] for name in given if name != "artifact"}
         arguments = {name: self.filled(value) for name, value in given.items()}
         reply, is_error, _ = self.client.call(tool, **arguments)
         if not is_error and tool in ("read_file", "web_fetch") and (named := reference(reply)):

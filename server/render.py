@@ -125,7 +125,8 @@ def _of_done(done: Done, naming: Naming, seen: Collection[str]) -> Draft:
         return _named(Draft(shown | note, reference), artifact, naming, 0)
     view = done.view or view_of(artifact, done.hint)
     preview = Allowance(PREVIEW_TOKENS, int(PREVIEW_TOKENS * BYTES_PER_TOKEN))
-    beside_part = {"path": naming.path(artifact)}
+    is_where_named = artifact.source is not None and not naming.by_uri
+    beside_part = {} if is_where_named else {"path": naming.path(artifact)}
     draft = Draft(shown, reference, _size(artifact), view, preview, beside_part=beside_part)
     return _named(draft, artifact, naming, SAME_MIN_BYTES if artifact.state == "whole" else 0)
 

@@ -76,7 +76,8 @@ async def _read(uri: str, dispatcher: Dispatcher, client: Client) -> ReadResourc
         raise _refused(uri, answer)
     preview = answer.value.get("preview")
     if not isinstance(preview, str) or "grep" in part or _NOT_EXACT & answer.value.keys():
-        content: Any = TextResourceContents(uri=uri, mime_type="application/json", text=answer.text)
+        media_type = "application/json" if answer.text.startswith("{") else "text/plain"
+        content: Any = TextResourceContents(uri=uri, mime_type=media_type, text=answer.text)
     elif MEDIA_TYPE in answer.value:
         content = BlobResourceContents(uri=uri, mime_type=answer.value[MEDIA_TYPE], blob=preview)
     else:

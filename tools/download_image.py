@@ -58,7 +58,7 @@ class DownloadImageArgs(ToolArgs):
 
 
 class DownloadImage(Tool[DownloadImageArgs]):
-    """Download an image and check it."""
+    """Download and check an image."""
 
     name: ClassVar[str] = "download_image"
     open_world: ClassVar[bool] = True

@@ -138,7 +138,7 @@ class _Changed:
 
 
 class EditFile(Tool[EditFileArgs]):
-    """Replace text in a file, or create it; several changes: edits=[{old, new, all}]."""
+    """Replace text in a file or create it; several changes: edits=[{old, new, all}]."""
 
     name: ClassVar[str] = "edit_file"
     destructive: ClassVar[bool] = True

@@ -42,7 +42,7 @@ class WritePdfArgs(ToolArgs):
 
     zeros = frozenset({"margin_mm"})
 
-    content: str = Field(default="", description="Markdown")
+    content: str = ""
     artifact: str = Field(default="", description="or stored text")
     path: str = Field(default="", description="default: an artifact")
     overwrite: bool = unlisted(default=False)

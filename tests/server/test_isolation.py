@@ -93,9 +93,9 @@ def test_a_model_is_told_where_it_may_write_and_that_there_is_no_network():
     told = instructions(
         Isolation("kernel", "namespaces + Landlock 7 + seccomp", own_view=True), ["terminal"], network=False
     )
-    assert told.endswith("they write only in the roots and $TMPDIR, which is /tmp, and have no network.")
+    assert told.endswith("write only in the roots and $TMPDIR (/tmp), and have no network.")
     told = instructions(Isolation("kernel", "Landlock 7 + seccomp"), ["terminal"])
-    assert told.endswith("they write only in the roots and $TMPDIR.")
+    assert told.endswith(" write only in the roots and $TMPDIR.")
 
 
 def test_less_than_required_is_not_served(options, tmp_path, monkeypatch):

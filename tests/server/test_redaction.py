@@ -1,6 +1,7 @@
 """With `--redact` a model is shown no credential of a known format, and nothing else changes."""
 
 import json
+import re
 
 import pytest
 from replies import reply_of
@@ -33,9 +34,16 @@ def client(files, tmp_path_factory, request):
 
 
 def ask(client, tool, **arguments):
-    text, _, _ = client.call(tool, **arguments)
+    text, is_error, _ = client.call(tool, **arguments)
     assert not any(secret in text for secret in (TOKEN, TOKEN[4:24], KEY, BODY.splitlines()[0]))
-    return reply_of(text) if text.startswith("{") else text
+    return text if is_error else reply_of(text)
+
+
+def stored(client, path):
+    """Read a file; return its artifact."""
+    ask(client, "read_file", path=path)
+    listed = ask(client, "read_artifact", max_tokens=2000)["preview"]
+    return re.search(rf"^(a\d+) .*: read {re.escape(path)}$", listed, re.MULTILINE)[1]
 
 
 def test_previews_show_marks(client, files):
@@ -47,7 +55,7 @@ def test_previews_show_marks(client, files):
 
 
 def test_pages_and_searches_show_the_same_wherever_they_begin(client, files):
-    artifact = ask(client, "read_file", path="app.log")["artifact"]
+    artifact = stored(client, "app.log")
     at = (files / "app.log").read_text().index(TOKEN)
     for asked in (
         {"lines": "19999-20003"},
@@ -73,12 +81,13 @@ def test_commands_names_and_errors_are_redacted_too(client, files):
 
 
 def test_the_artifact_keeps_the_original_or_not_by_setting(client, files):
-    for told in (ask(client, "read_file", path="small.txt"), ask(client, "terminal", command="cat small.txt")):
-        (stored,) = client.data.rglob(told["artifact"].rpartition("/")[2])
-        content = stored.read_text()
+    printed = client.artifact_of(client.call("terminal", command="cat small.txt")[0])
+    for artifact in (stored(client, "small.txt"), printed):
+        (kept,) = client.data.rglob(f"{artifact}-*.*")
+        content = kept.read_text()
         assert (TOKEN in content) == (client.redact == "shown")
         assert len(content) == 72
-        again = ask(client, "read_artifact", artifact=told["artifact"])
+        again = ask(client, "read_artifact", artifact=artifact)
         assert again["preview"].count("[redacted:") == 2
         assert "damaged" not in json.dumps(again)
 
@@ -86,8 +95,8 @@ def test_the_artifact_keeps_the_original_or_not_by_setting(client, files):
 def test_a_picture_of_bytes_is_stored_as_it_is(client, files):
     data = b"\x89PNG\r\n\x1a\n\0\0" + TOKEN.encode() + b"\0" * 50
     (files / "picture.png").write_bytes(data)
-    with open(ask(client, "read_file", path="picture.png")["path"], "rb") as stored:
-        assert stored.read() == data
+    (kept,) = client.data.rglob(f"{stored(client, 'picture.png')}-picture.png")
+    assert kept.read_bytes() == data
 
 
 def test_without_it_nothing_is_touched(files, tmp_path):
@@ -97,13 +106,13 @@ def test_without_it_nothing_is_touched(files, tmp_path):
 
 
 def test_a_search_finds_nothing_of_what_is_blanked_in_whichever_way_it_is_made(client, files):
-    artifact = ask(client, "read_file", path="app.log")["artifact"]
+    artifact = stored(client, "app.log")
     at = (files / "app.log").read_text().index(TOKEN)
     for pattern in ("ghp_", "ghp_a", "login with ghp", TOKEN[:8]):
         for more in ({}, {"bytes": f"{at - 30}-{at + 60}"}, {"lines": "19999-20003"}):
             text, _, _ = client.call("read_artifact", artifact=artifact, grep=pattern, **more)
             assert reply_of(text)["matches"] == 0
-        assert ask(client, "read_artifact", artifact=artifact, grep="login with .redacted")["matches"] == 1
+        assert ask(client, "read_artifact", artifact=artifact, grep="login with .redacted")["preview"].count("\n") == 1
 
 
 def test_the_name_of_a_file_that_is_a_credential_is_shown_and_stored_without_it(client, files):

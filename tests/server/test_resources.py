@@ -51,7 +51,7 @@ def stored(client, folder):
 
     def stored(content, name="file.txt"):
         (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
-        return f"artifact://{client.everywhere(reply_of(client.call('read_file', path=name)[0])['artifact'])}"
+        return f"artifact://{client.everywhere(client.artifact_of(client.call('read_file', path=name)[0]))}"
 
     return stored
 
@@ -104,13 +104,13 @@ def test_a_part_is_read_by_lines_bytes_tail_and_pattern(read, stored):
     assert read(f"{address}?tail=2")["text"] == "".join(lines[-2:])
     assert read(f"{address}?tail=2")["mimeType"] == "text/plain"
     found = read(f"{address}?grep=line%20(4999%7C5000)&lines=4000-")
-    assert found["mimeType"] == "application/json"
-    assert reply_of(found["text"])["matches"] == 2
+    assert found["text"] == "4999:line 4999 of a long output\n5000:line 5000 of a long output\n"
+    assert found["mimeType"] == "text/plain"
 
 
 def test_a_plus_in_a_pattern_is_a_plus(read, stored):
     address = stored("a\naa\nb\n")
-    assert reply_of(read(f"{address}?grep=^a+$")["text"])["matches"] == 2
+    assert read(f"{address}?grep=^a+$")["text"] == "1:a\n2:aa\n"
 
 
 def test_a_part_that_does_not_fit_is_a_small_reply(read, stored):
@@ -206,11 +206,11 @@ def test_a_wrong_part_is_told_in_words(client, stored, part, code):
 
 def test_a_content_that_was_changed_behind_the_store_is_refused(client, stored, folder):
     (folder / "kept.txt").write_text("as it was stored")
-    reply = reply_of(client.call("read_file", path="kept.txt")[0])
-    path = Path(client.directory, reply["artifact"].rpartition("/")[2])
+    artifact = client.artifact_of(client.call("read_file", path="kept.txt")[0])
+    path = Path(client.directory, f"{artifact}-kept.txt")
     path.chmod(0o600)
     path.write_text("AS IT WAS STORED")
-    error = refused(client, f"artifact://{client.everywhere(reply['artifact'])}")
+    error = refused(client, f"artifact://{client.everywhere(artifact)}")
     assert error["code"] == -32603
     assert error["message"].startswith("damaged: ")
 

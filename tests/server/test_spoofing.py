@@ -100,7 +100,8 @@ def test_a_content_is_nowhere_but_in_its_preview(open_dispatcher, content, times
     if "incomplete" in own:
         assert re.fullmatch(r"[^;]+(; read_artifact\(artifact=\"(ses_\w{22}/)?a\d+\".*\))?", own["incomplete"])
     handle = open_dispatcher[0].sessions.resolve({}, open_dispatcher[0].client("test")).handle
-    assert re.fullmatch(rf"({handle}/)?a\d+-{name}", own["artifact"])
+    is_short = len(data) < 1200 and "incomplete" not in own
+    assert re.fullmatch(rf"({handle}/)?a\d+-{name}", own["artifact"]) if "artifact" in own else is_short
 
 
 @given(words=TEXT, texts=st.lists(TEXT, min_size=5, max_size=5))
@@ -156,8 +157,8 @@ def test_a_name_is_one_visible_line_that_leads_back_to_its_file(open_dispatcher,
             1:
         ]
         assert not HIDDEN.search(line)
-        told = reply_of(ask(open_dispatcher, "directory_tree", path="names", all=True).text)
-        kept = open_dispatcher[0].sessions.resolve({}, open_dispatcher[0].client("test")).open(told["artifact"])
+        ask(open_dispatcher, "directory_tree", path="names", all=True)
+        kept = open_dispatcher[0].sessions.resolve({}, open_dispatcher[0].client("test")).artifacts()[-1]
         entry = "names/" + Path(kept.path).read_text().splitlines()[1].partition("  names/")[2]
         assert reply_of(ask(open_dispatcher, "read_file", path=entry).text)["preview"] == "named\n"
     finally:

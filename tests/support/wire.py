@@ -76,6 +76,11 @@ class Client:
             self.directory = found[1]
         return text, answer["result"].get("isError", False), took
 
+    def artifact_of(self, text):
+        """Return the name of what a call stored last; a short content that is shown whole is not named in the reply."""
+        found = re.search(r'^{"artifact":"([^"]+)"', text)
+        return found[1] if found else re.search(r"^a\d+", self.call("read_artifact", lines="1")[0], re.MULTILINE)[0]
+
     def everywhere(self, artifact):
         """Return the name by which any process of the user can read an artifact: the handle is told once."""
         return artifact if "/" in artifact else f"{self.session}/{artifact}"
