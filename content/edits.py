@@ -12,6 +12,9 @@ from itertools import islice, pairwise
 from ..errors import BursarError
 from .encoding import Encoding, detect
 
+LARGEST_BYTES = 16 << 20
+"""Of a file, before and after; what is larger is a command's work."""
+
 PLACES_MAX = 10_000
 """Of all edits together; more are a command's work."""
 
@@ -99,20 +102,29 @@ class Text:
     def _encoded(self, text: str) -> bytes:
         return text.encode(self._codec, self._errors)
 
-    def edited(self, edits: Sequence[Edit]) -> tuple[bytes, list[Hunk]]:
+    def edited(self, edits: Sequence[Edit], most: int = LARGEST_BYTES) -> tuple[bytes, list[Hunk]]:
         """Return the bytes of the file with all edits made, and what changed.
 
         Each edit is looked for in the text as it was before the others.
 
+        Args:
+            edits: what to replace.
+            most: characters that the text may have afterwards.
+
         Raises:
-            BursarError: no_match, ambiguous, too_many, overlapping, unencodable, nothing_to_change.
+            BursarError: no_match, ambiguous, too_many, overlapping, unencodable, nothing_to_change, too_large.
         """
         spans: list[tuple[int, int, str, int]] = []
+        length = len(self.text)
         for number, edit in enumerate(edits, 1):
             label = f"edit {number}: " if len(edits) > 1 else ""
             self._check_can_be_written(edit.new, label)
             new = edit.new.removeprefix("\ufeff") if self._mark else edit.new
             for start, end in self._places(edit, label, PLACES_MAX - len(spans)):
+                length += len(new) - (end - start)
+                if length > most:
+                    what = f"{label}the file would have more than {most:,} characters; nothing was changed"
+                    raise BursarError("too_large", what, "Change it with a program, by terminal")
                 spans.append((start, end, self._ends.fitting(new, start, end), number))
         spans.sort()
         for (_, end, _, one), (start, _, _, other) in pairwise(spans):
@@ -208,6 +220,7 @@ class _LineEnds:
         while at >= 0:
             self._crlf.append(at - len(self._crlf))
             at = text.find("\r\n", at + 2)
+        self._known = range(0), False
 
     def occurrences(self, part: str, step: int) -> Iterator[tuple[int, int]]:
         """Yield where a part begins and ends; the next is looked for `step` characters on."""
@@ -221,10 +234,15 @@ class _LineEnds:
         """Return a text with the line ends of the place where it is to stand."""
         if not self._crlf:
             return new
-        at = self._text.find("\n", start)
-        at = self._text.rfind("\n", 0, start) if at < 0 else at
+        places, has_crlf = self._known
+        if start not in places:  # else it is in the same line as the last one
+            at = self._text.find("\n", start)
+            places = range(start, at + 1 if at >= 0 else len(self._text) + 1)
+            at = self._text.rfind("\n", 0, start) if at < 0 else at
+            has_crlf = self._text[at - 1 : at] == "\r"
+            self._known = places, has_crlf
         new = new.replace("\r\n", "\n")
-        return new.replace("\n", "\r\n") if self._text[at - 1 : at] == "\r" else new
+        return new.replace("\n", "\r\n") if has_crlf else new
 
 
 def _advice(old: str) -> str:
@@ -239,14 +257,14 @@ def _hunks(text: str, spans: Sequence[tuple[int, int, str, int]]) -> Iterator[Hu
     line, shift, counted, place = 1, 0, 0, 0
     while place < len(spans):
         begin = text.rfind("\n", 0, spans[place][0]) + 1
-        at, come = begin, ""
+        at, finish, come = begin, begin, ""
         while True:
             start, end, new, _ = spans[place]
             come += text[at:start] + new
             at, place = end, place + 1
             if at > begin and text[at - 1] == "\n" and come.endswith("\n"):
                 finish = at
-            else:
+            elif at >= finish:
                 finish = text.find("\n", at) + 1 or len(text)
             if place == len(spans) or spans[place][0] >= finish:
                 break

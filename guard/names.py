@@ -13,6 +13,10 @@ _UNSAFE = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u206f\ufeff\ufff9-\ufffb"
     "\U000e0000-\U000e007f\ud800-\udfff]|\\\\(?=x[0-9a-f]{2})"
 )
+_READ_CHARACTERS = 4096
+"""Linux's PATH_MAX: what is longer means nothing but itself. To order a run of combining marks takes time by the square
+of its length."""
+
 _ESCAPE = re.compile(rb"\\x([0-9a-f]{2})")
 
 
@@ -34,7 +38,12 @@ def written(name: str) -> str:
 
 
 def rewritten(text: str) -> str:
-    """Return a name or path that a caller wrote, as `written` writes the one that is most likely meant."""
+    """Return a name or path that a caller wrote, as `written` writes the one that is most likely meant.
+
+    What is too long to be a path is cut off, with an ellipsis.
+    """
+    if len(text) > _READ_CHARACTERS:
+        return written(text[:_READ_CHARACTERS]) + "…"
     try:
         return written(readings(text)[0])
     except UnicodeEncodeError:
@@ -44,11 +53,15 @@ def rewritten(text: str) -> str:
 def readings(text: str) -> list[str]:
     """Return the paths that `text` may mean, most likely first: as shown, literally, and in the other Unicode form.
 
+    What is too long to be a path means itself.
+
     Raises:
         UnicodeEncodeError: it holds a character that no path can hold.
     """
     if os.name != "nt":
         text.encode("utf-8", "surrogateescape")
+    if len(text) > _READ_CHARACTERS:
+        return [text]
     meanings = [text]
     if "\\x" in text and os.name != "nt":
         raw = text.encode("utf-8", "surrogateescape")

@@ -16,6 +16,9 @@ LOOKED_AT = 5_000
 COMPARED = 200
 """Of them, how many are compared letter by letter: those that share most pairs of letters with what was asked for."""
 
+_NAME_CHARACTERS = 255
+"""More than any file system's names have: Unicode's forms take time by the square of a run of marks."""
+
 OFFERED = 3
 """Names that an error offers."""
 
@@ -52,7 +55,7 @@ def suggestion(shelf: Shelf) -> str:
 def _close(missing: str, names: list[str]) -> list[str]:
     """Return the names closest to `missing`: other case or Unicode form first, then similar spelling."""
     plain = {name: unicodedata.normalize("NFKC", written(name)).casefold() for name in sorted(names)}
-    wanted = unicodedata.normalize("NFKC", written(missing)).casefold()
+    wanted = unicodedata.normalize("NFKC", written(missing[:_NAME_CHARACTERS])).casefold()
     same = [name for name, form in plain.items() if form == wanted]
     if same:
         return same[:OFFERED]

@@ -1,8 +1,8 @@
 """Arguments of a call, checked strictly, and what is wrong with them in words that help the next attempt."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, cast
 
 from pydantic import ValidationError
 
@@ -11,6 +11,9 @@ from ..errors import BursarError
 from ..tools.base import Tool, ToolArgs
 
 _SHOWN_MAX_CHARACTERS = 80
+
+_ARGUMENTS_MAX = 64
+"""Of a tool, or an object among its arguments: more than any takes, and each wrong one costs time to be told apart."""
 
 _ALIASES = {
     "cmd": ("command",),
@@ -55,10 +58,22 @@ def checked(tool: Tool[Any], given: Mapping[str, Any]) -> ToolArgs:
     Raises:
         BursarError: `bad_argument`, naming the first that is wrong, what it should be and what the tool takes.
     """
+    if (count := max(map(len, _objects(given)))) > _ARGUMENTS_MAX:
+        fix = f"{tool.name} takes {', '.join(tool.Args.model_fields)}"
+        raise BursarError("bad_argument", f"{count:,} arguments are given at once", fix)
     try:
         return tool.Args.model_validate(_by_their_names(tool, given))
     except ValidationError as error:
         raise _fault(tool, error) from None
+
+
+def _objects(given: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield the arguments, and the objects that are among them or in lists among them."""
+    yield given
+    for value in given.values():
+        for one in cast("list[object]", value) if isinstance(value, list) else (value,):
+            if isinstance(one, Mapping):
+                yield cast("Mapping[str, Any]", one)
 
 
 def _by_their_names(tool: Tool[Any], given: Mapping[str, Any]) -> dict[str, Any]:

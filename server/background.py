@@ -40,8 +40,8 @@ async def keep_up(dispatcher: Dispatcher, listed: anyio.Event) -> None:
 
 
 async def _warm_for_replies(dispatcher: Dispatcher) -> None:
-    """Load what replies are fitted with, over 100 MB, beside the first call: many servers are never called."""
-    await dispatcher.called.wait()
+    """Load what replies are fitted with, over 100 MB, once a content was not small: many servers never see one."""
+    await dispatcher.fitter.wanted.wait()
     await anyio.to_thread.run_sync(_attempt, "tokens.warm", tokens.warm)
     await _prepare("fitter.warm", dispatcher.fitter.warm())
 

@@ -151,7 +151,8 @@ class Settings:
     )
     redact: str = _setting(
         _STORE.redact,
-        "blank known credentials: off, shown (in replies; the artifact keeps them) or stored (there too)",
+        "blank known credentials: off, shown (in replies; the artifact keeps them) or stored (there too); who may run "
+        "commands or edit files can still find out whether a text is in one",
         "WHERE",
         words=_STORE.redact,
         choices=get_args(Redaction),

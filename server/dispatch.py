@@ -142,11 +142,7 @@ class _InFlight:
 
 @dataclass
 class Dispatcher:
-    """Runs tools for whoever calls: success, refusal, crash, time-out and cancellation all pass `answer`.
-
-    Attributes:
-        called: set with the first call.
-    """
+    """Runs tools for whoever calls: success, refusal, crash, time-out and cancellation all pass `answer`."""
 
     tools: Mapping[str, Tool[Any]]
     sessions: Sessions
@@ -159,7 +155,6 @@ class Dispatcher:
     fitter: Fitter
     turn: Turn = at_once
     observers: Sequence[Observer] = ()
-    called: anyio.Event = field(default_factory=anyio.Event)
     _in_flight: dict[str, list[_InFlight]] = field(default_factory=dict[str, list[_InFlight]])
     _shown: LruCounter = field(default_factory=LruCounter)
     _readings: LruCounter = field(default_factory=LruCounter)
@@ -187,7 +182,6 @@ class Dispatcher:
         started = time.monotonic()
         name = tool if isinstance(tool, str) else tool.name
         account = CallRecord(name, client.name)
-        self.called.set()
         try:
             async with ConstantTimeRefusals():
                 answer = await self._admit(tool, arguments, client, account)

@@ -23,6 +23,9 @@ _RUN = "bursar.content.fitting:run"
 _AT_ONCE_BYTES = 4096
 """With less content a reply is made on the event loop: that is quicker than the way to a thread and back."""
 
+_SMALL_BYTES = 1600
+"""A byte is at most a token: what is smaller fits every reply uncounted."""
+
 _THREADS, _THREADS_EACH = 3, 2
 """Replies that are made at the same time, in all and for one sharer: each thread that computes delays the event loop by
 some milliseconds."""
@@ -53,10 +56,12 @@ class Fitter:
     Attributes:
         workers: for contents that are taken apart; they wait for no page or PDF of others.
         redacts: replace what looks like a credential.
+        wanted: set with the first content that is not small, which may need the vocabulary, and the next one workers.
     """
 
     workers: Workers
     redacts: bool
+    wanted: anyio.Event = field(default_factory=anyio.Event)
     _threads: FairQueue = field(default_factory=lambda: FairQueue(all=_THREADS, each=_THREADS_EACH))
 
     async def fit(self, draft: Draft, ceiling: Ceiling, within_s: float) -> Reply:
@@ -65,6 +70,8 @@ class Fitter:
         Raises:
             BursarError: damaged, source_changed, read_failed or unknown_artifact; a content cannot be read.
         """
+        if draft.content_bytes > _SMALL_BYTES:
+            self.wanted.set()
         if draft.content_bytes <= _AT_ONCE_BYTES:
             return self.at_once(draft, ceiling)
         reason = f"showing it took longer than {within_s:.2g} s"

@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, cast
@@ -27,6 +28,10 @@ _ADDRESSES_BYTES = 2_500_000_000
 
 _LONGEST_S = 60.0
 _ARTIFACTS_MAX = 16
+_QUERY_CHARACTERS = 100_000
+_NAMES_TRIED = 256
+"""Each is looked up in the session, some 10 µs."""
+
 _BLOCK_BYTES = 1 << 20
 _SOME_ROWS = 10
 """So many are counted at sight."""
@@ -144,9 +149,11 @@ def _named(sql: str, asked: Artifact | None, call: Call) -> dict[str, Artifact]:
     """Return the artifacts that a query may name, and the one that is asked, by their ids; all are of one session."""
     named = {asked.id: asked} if asked is not None else {}
     handle = asked.handle if asked is not None else call.session.handle
-    for name in dict.fromkeys(_ID.findall(sql)):
+    if len(sql) > _QUERY_CHARACTERS:
+        raise BursarError("bad_sql", f"the query has more than {_QUERY_CHARACTERS:,} characters", "Ask for less")
+    for name in islice(dict.fromkeys(map(str.lower, _ID.findall(sql))), _NAMES_TRIED):
         with suppress(BursarError):  # a name that the query gives to something else
-            named.setdefault(name.lower(), call.session.open(f"{handle}/{name.lower()}", call.workspace.descriptor))
+            named.setdefault(name, call.session.open(f"{handle}/{name}", call.workspace.descriptor))
     if not named:
         raise BursarError("bad_sql", "the query names no artifact", "Give artifact, which is t, or name some, as in a7")
     if len(named) > _ARTIFACTS_MAX:

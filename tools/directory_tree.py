@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from pydantic import Field
 
@@ -25,13 +25,18 @@ _WRITE_CHARACTERS = 1 << 18
 _LEVELS_UP = 40
 
 
+def _unsaid(schema: dict[str, Any]) -> None:
+    """List an argument without its default, which anybody would guess."""
+    del schema["default"]
+
+
 class DirectoryTreeArgs(ToolArgs):
     """What to list, how deep, and whether to keep ignored files out."""
 
     zeros = frozenset({"depth"})
 
     path: str = ""
-    depth: int = Field(1, description=f"1 to {DEEPEST}", json_schema_extra=lambda schema: schema.pop("default"))
+    depth: int = Field(1, description=f"1 to {DEEPEST}", json_schema_extra=_unsaid)
     all: bool = Field(default=False, description="also what .gitignore hides")
 
 

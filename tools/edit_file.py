@@ -7,11 +7,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar, cast
 
+import anyio.to_thread
 from pydantic import AliasChoices, Field, model_validator
 
 from ..artifacts import locks
 from ..budget.previews.preview import Hint
-from ..content.edits import Edit, Hunk, Text
+from ..content.edits import LARGEST_BYTES, Edit, Hunk, Text
 from ..content.writeback import find_marker
 from ..errors import BursarError
 from ..guard.names import rewritten, written
@@ -20,9 +21,6 @@ from ..guard.paths import Workspace
 from . import asking, saving
 from .base import UNLISTED, Call, Done, Fact, Tool, ToolArgs, unlisted
 from .progress import Pulse, in_thread
-
-LARGEST_BYTES = 16 << 20
-"""A larger file is a program's to change: it is held in memory several times."""
 
 EDITS_MAX = 100
 """In one call: each is looked for in the whole text."""
@@ -154,7 +152,7 @@ class EditFile(Tool[EditFileArgs]):
         Raises:
             BursarError: an edit cannot be made, and so none was; or the file cannot be read or written.
         """
-        edits = args.wanted()
+        edits = await anyio.to_thread.run_sync(args.wanted)
         if args.artifact or args.sql is not None:
             excerpt = saving.SavedArgs(**args.model_dump(include=set(saving.SavedArgs.model_fields)))
             return await saving.saved(excerpt, args.path, call, overwrite=args.all)
@@ -190,6 +188,7 @@ def _change(args: EditFileArgs, edits: list[Edit], call: Call, pulse: Pulse) -> 
         with call.workspace.create(path, overwrite=True) as replaced:
             replaced.resemble(file.status)
             replaced.write(content)
+            pulse.beat(0)  # nobody waits for it any more: then nothing is changed
             replaced.commit(instead_of=file.status)
         return _Changed(path, len(content), hunks, text.encoding.name)
 

@@ -109,12 +109,15 @@ def fresh_for_s(headers: Mapping[str, str]) -> float:
         told[name] = value.strip('" ')
     if "no-store" in told or "no-cache" in told:
         return 0.0
-    age = headers.get("age", "0")
-    if told.get("max-age", "").isdigit():
-        return min(_LONGEST_FRESH_S, max(0.0, float(told["max-age"]) - (float(age) if age.isdigit() else 0.0)))
+    if (lasts_s := _seconds(told.get("max-age", ""))) is not None:
+        return min(_LONGEST_FRESH_S, max(0.0, lasts_s - (_seconds(headers.get("age", "")) or 0.0)))
     if "expires" in headers:
         return _until(headers["expires"], headers.get("date", ""))
     return _ASSUMED_FRESH_S
+
+
+def _seconds(told: str) -> float | None:
+    return float(told) if told.isascii() and told.isdigit() else None
 
 
 def _until(expires: str, date: str) -> float:

@@ -228,11 +228,10 @@ class _Memory:
 
 
 def _headers(raw: list[tuple[bytes, bytes]]) -> dict[str, str]:
-    headers: dict[str, str] = {}
+    headers: dict[str, list[str]] = {}
     for name, value in raw:
-        key, text = name.decode("latin-1").lower(), _text(value)
-        headers[key] = f"{headers[key]}, {text}" if key in headers else text
-    return headers
+        headers.setdefault(name.decode("latin-1").lower(), []).append(_text(value))
+    return {name: ", ".join(values) for name, values in headers.items()}
 
 
 def _text(value: bytes) -> str:
@@ -262,6 +261,6 @@ def _redirect(code: str, message: str, fix: str = "Use another source, or the fi
 
 
 def _too_large(limit: int, declared: str) -> FetchError:
-    whole = f" of {int(declared):,}" if declared.isdigit() and len(declared) < 19 else ""
+    whole = f" of {int(declared):,}" if declared.isascii() and declared.isdigit() and len(declared) < 19 else ""
     told = f"the content is larger than the limit: {limit:,} bytes{whole} were taken"
     return FetchError("size", "too_large", told, "Read what was kept, or find a smaller source")

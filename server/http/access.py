@@ -138,9 +138,9 @@ def access_for(settings: Settings, store: Store) -> Access:
     verifiers: list[TokenVerifier] = []
     if settings.auth_tokens:
         # Scopes are the issuer's affair: whoever is in the file may do everything.
-        verifiers.append(
-            TokenFile(Path(settings.auth_tokens).expanduser(), settings.auth_audience, settings.auth_scopes)
-        )
+        remembered = store.private(DIRECTORY) / "tokens-relied-on"
+        place = Path(settings.auth_tokens).expanduser()
+        verifiers.append(TokenFile(place, settings.auth_audience, settings.auth_scopes, remembered))
     if settings.auth_issuer:
         keyring = JwkSet(settings.auth_issuer)
         verifiers.append(IssuedTokens(settings.auth_issuer, settings.auth_audience, keyring))

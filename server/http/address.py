@@ -63,13 +63,14 @@ class Address:
     def places(self) -> tuple[str, ...]:
         """The IP addresses, or the name, to listen on: all that `localhost` may lead to, if it may be called that.
 
-        Whoever else listened on one of them would be given the tokens of clients that try it first.
+        Whoever else listened on one of them would be given the tokens of clients that try it first. For the same reason
+        all addresses are those of both families, and a name stands for all that it leads to.
         """
         if self.host == "::1":
             return ("::1", "127.0.0.1")
         if self.host in ("localhost", "127.0.0.1"):
             return ("127.0.0.1", "::1")
-        return (self.host, "::1") if self.host == "0.0.0.0" else (self.host,)  # noqa: S104 - compared, not listened on
+        return (self.host, "::") if self.host == "0.0.0.0" else (self.host,)  # noqa: S104 - compared, not listened on
 
     @property
     def hosts(self) -> frozenset[str]:
@@ -87,13 +88,14 @@ class Address:
         Raises:
             BursarError: cannot_listen, also if another program holds one of the places.
         """
+        first, *beside = dict.fromkeys(address for place in self.places for address in self._addresses(place))
         for attempt in range(_PORT_TRIES):
-            listening = [self._listen_at(self.places[0], self.port)]
+            listening = [self._listen_at(first, self.port)]
             port = self.bound(listening[0]).port
             try:
-                for place in self.places[1:]:
+                for place in beside:
                     with suppress(_NoSuchFamily):
-                        listening.append(self._listen_at(place, port))
+                        listening.append(self._listen_at(place, port, is_beside=True))
             except BursarError:
                 for held in listening:
                     held.close()
@@ -103,8 +105,14 @@ class Address:
                 return listening
         raise AssertionError("the last attempt returns or raises")
 
-    def _listen_at(self, host: str, port: int) -> socket.socket:
-        at = Address(host, port)
+    def _addresses(self, host: str) -> list[str]:
+        try:
+            found = socket.getaddrinfo(host, self.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        except OSError as error:
+            raise _cannot_listen(self, error.strerror or str(error)) from error
+        return [str(place[0]) for *_, place in found]
+
+    def _listen_at(self, host: str, port: int, *, is_beside: bool = False) -> socket.socket:
         try:
             family, kind, protocol, _, place = socket.getaddrinfo(
                 host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -116,7 +124,7 @@ class Address:
                 else:
                     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
                 if family == socket.AF_INET6:  # everywhere means both families, whatever the system's setting
-                    listening.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, int(not at.is_everywhere))
+                    listening.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, int(is_beside or host != "::"))
                 listening.bind(place)
                 listening.listen(_BACKLOG)
                 listening.setblocking(False)
@@ -124,14 +132,13 @@ class Address:
                 listening.close()
                 raise
         except OSError as error:
-            is_beside = host != self.places[0]
             if is_beside and error.errno in _FAMILY_IS_MISSING:
                 raise _NoSuchFamily from error
             reason = error.strerror or str(error)
             if is_beside:
-                reason += f"; whoever listens there would be given the tokens of clients that call localhost:{port}"
-            fix = "Choose another with --http HOST:PORT; port 0 takes any that is free"
-            raise BursarError("cannot_listen", f"cannot listen on {at}: {reason}", fix) from error
+                name = "localhost" if len(self.places) > 1 else self.host
+                reason += f"; whoever listens there would be given the tokens of clients that call {name}:{port}"
+            raise _cannot_listen(Address(host, port), reason) from error
         return listening
 
     def bound(self, listening: socket.socket) -> "Address":
@@ -149,6 +156,11 @@ _PORT_TRIES = 16
 
 _FAMILY_IS_MISSING = {errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL, errno.EPROTONOSUPPORT}
 """Why nobody at all can listen there."""
+
+
+def _cannot_listen(at: Address, reason: str) -> BursarError:
+    fix = "Choose another with --http HOST:PORT; port 0 takes any that is free"
+    return BursarError("cannot_listen", f"cannot listen on {at}: {reason}", fix)
 
 
 class _NoSuchFamily(Exception):  # noqa: N818 - no failure

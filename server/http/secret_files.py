@@ -34,6 +34,15 @@ def secret(place: Path) -> bytes:
         raise _unsafe(place, error.strerror or str(error)) from error
 
 
+def keep(place: Path, text: str) -> None:
+    """Write a file that only its owner can read, in one step, in the place of the one that is there.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    _temporary(place, text).replace(place)
+
+
 def _text(place: Path) -> str:
     """Return the text of a file that only its owner can read or write; its mode is mended if others can not get there.
 
@@ -61,11 +70,8 @@ def _make(place: Path) -> None:
     """Create a secret in one step: whoever comes at the same time finds none or all of it."""
     if os.path.lexists(place):
         return
-    temporary = place.with_name(f".{place.name}-{os.urandom(6).hex()}")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    temporary = _temporary(place, os.urandom(_KEY_BYTES).hex() + "\n")
     try:
-        with os.fdopen(descriptor, "w") as file:
-            file.write(os.urandom(_KEY_BYTES).hex() + "\n")
         if sys.platform == "win32":
             temporary.rename(place)
         else:
@@ -74,6 +80,18 @@ def _make(place: Path) -> None:
         pass
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _temporary(place: Path, text: str) -> Path:
+    temporary = place.with_name(f".{place.name}-{os.urandom(6).hex()}")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(descriptor, "w") as file:
+            file.write(text)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
+    return temporary
 
 
 def _check(descriptor: int, place: Path) -> None:

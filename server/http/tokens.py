@@ -7,6 +7,7 @@ import re
 import secrets
 import stat
 import sys
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from mcp.server.auth.provider import AccessToken
 from ...artifacts.ownership import local_owner
 from ...errors import BursarError
 from .. import log
+from .secret_files import keep
 
 _TOKEN_MAX_CHARACTERS = 16_384
 _FILE_MAX_BYTES = 1024 * 1024
@@ -55,11 +57,13 @@ class TokenFile:
         place: of the file.
         resource: what its tokens count as made out for; empty if nobody asks.
         scopes: what its tokens give.
+        remembered: a file in a private directory for the hash of what was last relied on, beyond the server's end.
     """
 
     place: Path
     resource: str = ""
     scopes: tuple[str, ...] = ()
+    remembered: Path | None = None
     _digests: Digests = field(default_factory=Digests)
     _text: bytes = b""
     _state: tuple[int, ...] = ()
@@ -71,9 +75,9 @@ class TokenFile:
         except OSError as error:
             fix = "Give a file that `bursar token NAME` made lines for"
             raise BursarError("bad_tokens", f"{self.place} cannot be read: {error.strerror or error}", fix) from error
-        if refusal is not None:
+        if refusal is not None and not self._was_relied_on():
             raise refusal
-        self._digests = _digests(self.place, self._text)
+        self._rely(refusal)
 
     async def verify_token(self, token: str) -> AccessToken | None:
         """Return what the token gives access to; None if it is none of the file's."""
@@ -96,17 +100,35 @@ class TokenFile:
                 return
             before = self._text
             refusal = self._read(self._opened())
-            if self._text == before and self._digests:
-                if refusal is not None:
-                    log.event("tokens_exposed", why=str(refusal))
-                return
-            if refusal is not None:
+            if refusal is not None and not (self._text == before and self._digests):
                 raise refusal
-            self._digests = _digests(self.place, self._text)
+            self._rely(refusal)
         except (OSError, BursarError) as error:
             if self._digests:
                 log.event("tokens_refused", why=str(error))
             self._digests, self._text, self._state = {}, b"", ()
+
+    def _rely(self, exposed: BursarError | None) -> None:
+        """Let in whom the file lists; what it says is remembered.
+
+        Raises:
+            BursarError: bad_tokens.
+        """
+        if exposed is not None:
+            log.event("tokens_exposed", why=str(exposed))
+        self._digests = _digests(self.place, self._text)
+        if self.remembered is not None and exposed is None:
+            with suppress(OSError):  # a full disk: then a file that was exposed is refused at the next start
+                keep(self.remembered, hashlib.sha256(self._text).hexdigest())
+
+    def _was_relied_on(self) -> bool:
+        """Tell whether the file says what a server of this store relied on last: a command may change its mode."""
+        if self.remembered is None:
+            return False
+        try:
+            return self.remembered.read_text() == hashlib.sha256(self._text).hexdigest()
+        except (OSError, UnicodeDecodeError):
+            return False
 
     def _found(self) -> os.stat_result:
         """Return the status of the file; where its directory was closed to us, of the file that was there before."""

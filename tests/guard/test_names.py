@@ -6,7 +6,7 @@ import unicodedata
 
 import pytest
 from bursar.budget.clean import clean
-from bursar.guard.names import readings, written
+from bursar.guard.names import readings, rewritten, written
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -39,6 +39,13 @@ def test_ordinary_names_are_written_as_they_are():
     for name in ("main.py", "docs/naïve.md", "数据/报告.txt", "e\u0301", "👩‍👩‍👧", "a b'c", r"a\b", "C:\\x"):
         assert written(name) == name
         assert readings(name)[0] == name
+
+
+@pytest.mark.parametrize("text", ["a" + "\u0301\u0316" * 2_000_000, "\x85" * 4_000_000])
+def test_what_is_too_long_to_be_a_path_is_not_put_into_another_form(text: str):
+    """The first would take hours: combining marks are sorted by insertion."""
+    assert readings(text) == [text]
+    assert len(rewritten(text)) < 40_000
 
 
 @given(st.text(max_size=60))

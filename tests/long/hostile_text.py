@@ -79,6 +79,7 @@ PIECES = [
         "+ a\n",
         "@@ -1 +1 @@\n",
     ),
+    *("\u0301\u0316", "a7 ", "... [truncated]\n"),
     *("def f():\n", "password=", "ghp_", "-----BEGIN ", "\\*omitted", '"omitted":"', "|a|b\n", "\r\n", "\n"),
 ]
 OPENINGS = [
@@ -92,6 +93,32 @@ OPENINGS = [
     "<html><body>",
     "%PDF-1.7\n",
 ]
+ARGUMENTS = {
+    ("read_file", "path"): {},
+    ("read_file", "grep"): {"path": "note.txt"},
+    ("read_file", "lines"): {"path": "note.txt"},
+    ("read_file", "sql"): {"path": "note.txt"},
+    ("web_fetch", "url"): {},
+    ("download_image", "url"): {},
+    ("directory_tree", "path"): {},
+    ("terminal", "command"): {},
+    ("terminal", "cwd"): {"command": "true"},
+    ("terminal", "input"): {"command": "cat > /dev/null"},
+    ("write_pdf", "path"): {"content": "# T"},
+    ("write_pdf", "title"): {"content": "# T"},
+    ("edit_file", "path"): {"old": "a", "new": "b"},
+    ("edit_file", "old"): {"path": "note.txt", "new": "b"},
+    ("edit_file", "new"): {"path": "note.txt", "all": True},
+    ("edit_file", "sql"): {"path": "saved.csv", "all": True},
+    ("read_artifact", "artifact"): {},
+    ("read_artifact", "search"): {},
+    ("read_artifact", "sql"): {},
+}
+"""Arguments that are texts, and what else their calls need."""
+
+ARGUMENT_BYTES = 400_000
+"""Of the 4 MB that a body may have; JSON may take six for one."""
+
 SUFFIXES = ["json", "jsonl", "csv", "md", "log", "py", "html", "yaml", "diff", "txt"]
 
 
@@ -251,6 +278,22 @@ def ways(user, folder, made):
         user.call("directory_tree", path="t")
 
     yield "directory_tree .gitignore", tree
+
+    (folder / "note.txt").write_text("a\n")
+    for (tool, name), others in ARGUMENTS.items():
+        yield (
+            f"{tool} {name}=",
+            lambda n, tool=tool, name=name, others=others: user.call(
+                tool, **others, **{name: made[n][:ARGUMENT_BYTES].decode("utf-8", "ignore")}
+            ),
+        )
+
+    def printed(number):
+        (folder / "x.md").write_bytes(b"![](" + made[number][:ARGUMENT_BYTES] + b")\n")
+        if artifact := user.call("read_file", path="x.md"):
+            user.call("write_pdf", artifact=artifact, path="o.pdf", overwrite=True)
+
+    yield "write_pdf picture", printed
 
 
 SITE = ""

@@ -30,8 +30,9 @@ def test_a_fault_in_it_is_logged_and_the_rest_goes_on(store, capfd):
             commands = SimpleNamespace(warm=broken, tidy=lambda: None)
             workers = SimpleNamespace(warm=unreachable)
             sessions = SimpleNamespace(let_go=lambda: None)
+            fitter = SimpleNamespace(wanted=anyio.Event())
             dispatcher = SimpleNamespace(
-                commands=commands, workers=workers, sessions=sessions, store=store, called=anyio.Event()
+                commands=commands, workers=workers, sessions=sessions, store=store, fitter=fitter
             )
             await keep_up(dispatcher, listed)
 
@@ -42,7 +43,7 @@ def test_a_fault_in_it_is_logged_and_the_rest_goes_on(store, capfd):
     assert (store.root / ".swept").exists()
 
 
-def test_what_replies_are_fitted_with_is_loaded_once_there_was_a_call(store, monkeypatch):
+def test_what_replies_are_fitted_with_is_loaded_once_a_content_was_not_small(store, monkeypatch):
     loaded = []
     monkeypatch.setattr("bursar.server.background.tokens.warm", lambda: loaded.append("vocabulary"))
     monkeypatch.setattr("bursar.server.background._WARM_AFTER_S", 0)
@@ -62,10 +63,9 @@ def test_what_replies_are_fitted_with_is_loaded_once_there_was_a_call(store, mon
         dispatcher = SimpleNamespace(
             commands=commands,
             workers=SimpleNamespace(warm=nothing),
-            fitter=SimpleNamespace(warm=fitter),
+            fitter=SimpleNamespace(warm=fitter, wanted=anyio.Event()),
             sessions=sessions,
             store=store,
-            called=anyio.Event(),
         )
         listed = anyio.Event()
         listed.set()
@@ -74,7 +74,7 @@ def test_what_replies_are_fitted_with_is_loaded_once_there_was_a_call(store, mon
             with anyio.fail_after(30):
                 await at_rest.wait()
                 assert not loaded
-                dispatcher.called.set()
+                dispatcher.fitter.wanted.set()
                 await done.wait()
             tasks.cancel_scope.cancel()
 

@@ -15,6 +15,7 @@ from bursar.server.resource_view import ResourceView
 from bursar.server.schema import described
 from bursar.tools import tools
 from bursar.tools.base import Done, Picture, Reading, Tool, ToolArgs
+from bursar.tools.write_pdf import WritePdf
 from harness import dispatching
 from replies import reply_of
 
@@ -331,6 +332,19 @@ def test_usual_names_of_arguments_are_taken_for_those_of_the_tool_and_no_schema_
     (tool,) = (one for one in tools(Settings.copy_bytes) if one.name == tool)
     assert checked(tool, given) == checked(tool, meant)
     assert given.keys().isdisjoint(described(tool)["inputSchema"]["properties"])
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {f"a{n}": 1 for n in range(200_000)},
+        {"layout": {f"a{n}": 1 for n in range(200_000)}},
+        {"content": [{f"a{n}": 1 for n in range(200_000)}]},
+    ],
+)
+def test_more_arguments_than_any_tool_has_are_refused_as_what_they_are(arguments):
+    with pytest.raises(BursarError, match="200,000 arguments are given at once"):
+        checked(WritePdf(), arguments)
 
 
 def test_an_argument_that_is_given_under_both_its_names_is_an_error():

@@ -122,6 +122,15 @@ def test_no_query_reaches_a_file_another_session_or_the_settings(client, work):
     assert not (work / "evil.csv").exists()
 
 
+def test_a_query_that_names_ever_so_many_artifacts_is_answered_or_refused(client):
+    names = ", ".join(f"a{n}" for n in range(1000, 10_000))
+    text, is_error, _ = client.call("read_file", path="cities.csv", sql=f"SELECT 1 -- {names}")
+    assert not is_error, text
+    text, is_error, _ = client.call("read_file", path="cities.csv", sql=f"SELECT 1 -- {names * 10}")
+    assert is_error
+    assert "more than 100,000 characters" in text
+
+
 def test_a_query_without_end_is_ended_and_others_are_answered_meanwhile(client):
     artifact = stored(client, "cities.csv")
     endless = client.send("tools/call", {"name": "read_artifact", "arguments": {"artifact": artifact, "sql": BOMBS[0]}})

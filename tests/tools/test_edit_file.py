@@ -5,6 +5,8 @@ import subprocess
 import sys
 import textwrap
 import time
+from contextlib import contextmanager
+from pathlib import Path
 
 import anyio
 import pytest
@@ -205,6 +207,35 @@ def test_what_cannot_be_edited_is_refused(place: Place):
     assert code(place, path="data.bin", old="a", new="b") == "not_text"
     assert code(place, path="fixed.txt", old="one", new="two") == "permission_denied"
     assert code(place, path=".", old="one", new="two") == "is_directory"
+
+
+def test_what_would_grow_beyond_all_measure_is_refused_before_it_does(place: Place):
+    path = place.write("a.txt", "a" * 10_000)
+    with limited_memory(1 << 30):
+        assert code(place, path="a.txt", old="a", new="x" * 1_000_000, all=True) == "too_large"
+        assert code(place, path="a.txt", edits=[{"old": "a", "new": "y" * 2000, "all": True}]) == "too_large"
+    assert path.read_text() == "a" * 10_000
+
+
+def test_thousands_of_places_in_one_long_line_of_a_file_with_crlf_are_replaced(place: Place):
+    path = place.root / "long.txt"
+    path.write_bytes(b"head\r\n" + b"b" * 12_000_000 + b",a" * 9_000)
+    place.call(EDIT, path="long.txt", old=",a", new="\n", all=True)
+    assert path.read_bytes() == b"head\r\n" + b"b" * 12_000_000 + b"\r\n" * 9_000
+
+
+@contextmanager
+def limited_memory(more_bytes):
+    """Let this process take no more than so many bytes beyond those that it has."""
+    import resource
+
+    taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (taken + more_bytes, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
 
 
 @linux

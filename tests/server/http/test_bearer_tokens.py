@@ -261,6 +261,21 @@ def test_a_file_of_tokens_whose_mode_alone_was_changed_goes_on_and_the_log_says_
     assert ask(verifier, ann) is None
 
 
+@pytest.mark.skipif(os.name == "nt", reason="files have no modes there")
+def test_at_the_next_start_too_a_file_whose_mode_alone_was_changed_lets_in_whom_it_let_in(tmp_path, capfd):
+    token, line = fresh_token("ann")
+    place, remembered = tokens(tmp_path, line), tmp_path / "remembered"
+    TokenFile(place, remembered=remembered)
+    place.chmod(0o666)
+    verifier = TokenFile(place, remembered=remembered)
+    assert ask(verifier, token) == "token:ann"
+    assert "tokens_exposed" in capfd.readouterr().err
+    place.write_text(f"{line}\n{fresh_token('eve')[1]}\n")
+    for known in (remembered, None):
+        with pytest.raises(BursarError, match="others may write"):
+            TokenFile(place, remembered=known)
+
+
 @pytest.mark.parametrize("damage", [rewritten_by_anybody, lambda p: p.unlink(), lambda p: p.write_text("nonsense")])
 def test_a_file_of_tokens_that_went_bad_lets_nobody_in_until_it_is_mended(tmp_path, damage):
     ann, of_ann = fresh_token("ann")

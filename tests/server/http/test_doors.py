@@ -285,6 +285,30 @@ class TestEveryAddressOfLocalhost:
         assert refusal.value.code == "cannot_listen"
         assert f"localhost:{port}" in refusal.value.message
 
+    def test_a_name_stands_for_all_addresses_that_it_leads_to(self, monkeypatch):
+        leads_to = socket.getaddrinfo
+
+        def resolved(host, *given, **named):
+            places = ("127.0.0.1", "::1") if host == "box.test" else (host,)
+            return [found for place in places for found in leads_to(place, *given, **named)]
+
+        monkeypatch.setattr(socket, "getaddrinfo", resolved)
+        listening = Address.parse("box.test:0").listen()
+        port = listening[0].getsockname()[1]
+        for family, place in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")):
+            with socket.socket(family) as thief, pytest.raises(OSError, match="in use"):
+                thief.bind((place, port))
+        for one in listening:
+            one.close()
+
+    def test_all_addresses_are_those_of_both_families(self):
+        listening = Address.parse("0.0.0.0:0").listen()
+        port = listening[0].getsockname()[1]
+        with socket.socket(socket.AF_INET6) as thief, pytest.raises(OSError, match="in use"):
+            thief.bind(("::", port))
+        for one in listening:
+            one.close()
+
     def test_an_address_that_localhost_does_not_lead_to_is_not_called_so(self):
         assert Address.parse("127.0.0.2:9").hosts == {"127.0.0.2:9"}
         assert Address.parse("192.0.2.1:9").hosts == {"192.0.2.1:9"}
