@@ -20,7 +20,7 @@ from ..errors import BursarError
 HEAVY_BYTES = 64 * 1024
 """A content that is taken apart is taken apart by a worker if it is larger."""
 
-_TAKEN_APART = {"json", "jsonl", "csv", "tsv", "markdown", "SQLite database", "Parquet table"}
+_TAKEN_APART = {"json", "jsonl", "csv", "tsv", "markdown", "SQLite database", "Parquet table", "Arrow table"}
 
 
 def is_heavy(view: object) -> bool:

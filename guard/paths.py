@@ -128,6 +128,19 @@ class Workspace:
             raise BursarError("permission_denied", what, "Use another path")
         return CreatedFile(directory, name, overwrite=overwrite)
 
+    def holder(self, path: str) -> tuple[str, str] | None:
+        """Return the file that a path leads on from as if it were a directory, and the way from there; None if none.
+
+        It may be one that nobody may open: only `open` tells.
+        """
+        steps = path.split("/")
+        for count in range(len(steps) - 1, 0, -1):
+            place = "/".join(steps[:count])
+            with suppress(OSError, ValueError):
+                if place and stat.S_ISREG(os.stat(self._whole(readings(place)[0])).st_mode):  # noqa: PTH116
+                    return place, "/".join(filter(None, steps[count:]))
+        return None
+
     def is_quick(self, path: str, limit_bytes: int) -> bool:
         """Guess, without opening it, whether opening and reading a file of `limit_bytes` is too short for a thread.
 

@@ -1,4 +1,4 @@
-"""Reads a local file: its content becomes an artifact in UTF-8, of which the reply shows what fits or is asked for."""
+"""Reads a local file: its text becomes an artifact in UTF-8, of which the reply shows what fits or is asked for."""
 
 import os
 import time
@@ -10,10 +10,11 @@ from ..artifacts import SCHEME, Artifact, Source, Writer, source_of
 from ..budget.previews.preview import Hint
 from ..content import encoding
 from ..content.encoding import Encoding, ToUtf8
+from ..content.files.forms import HEAD_BYTES, form_of
 from ..errors import BursarError
 from ..guard.names import rewritten
 from ..guard.opened import OpenedFile
-from . import excerpts
+from . import documents, excerpts
 from .base import Call, Done, Outcome, Tool, unlisted
 from .excerpts import ExcerptArgs
 from .progress import in_thread
@@ -35,7 +36,7 @@ FINE_TICK_S = 0.02
 COARSE_TICK_S = 2.0
 """What FAT keeps of a time; assumed where a time has no fraction below a millisecond."""
 
-_NOTED = ("encoding", "replaced", "changed")
+_NOTED = ("encoding", "replaced", "changed", "unreadable")
 """What is said of a file with each part of it."""
 
 Beat = Callable[[float, float], None]
@@ -49,7 +50,7 @@ class ReadFileArgs(ExcerptArgs):
 
 
 class ReadFile(Tool[ReadFileArgs]):
-    """Look at a file of any size or kind."""
+    """Look at a file of any size or kind; in archives: x.zip/file."""
 
     name: ClassVar[str] = "read_file"
     read_only: ClassVar[bool] = True
@@ -73,17 +74,30 @@ class ReadFile(Tool[ReadFileArgs]):
             raise BursarError("not_a_file", "that is the address of an artifact, not a path", read)
         args.query(call.room)  # what is wrong with it is said before anything is stored
         began = time.monotonic()
-        if call.workspace.is_quick(args.path, QUICK_BYTES):
-            artifact = self._stored(args.path, call, _no_beat)
-        else:
-            artifact = await in_thread(
-                lambda pulse: self._stored(args.path, call, pulse.beat), call.progress, "bytes read"
-            )
+        path, member = args.path, ""
+        try:
+            artifact = await self._read(path, call)
+        except BursarError as error:
+            holder = call.workspace.holder(path) if error.code == "not_found" else None
+            if holder is None:
+                raise
+            path, member = holder
+            artifact = await self._read(path, call)
+        # Bytes are those of the file; of a notebook, which is JSON, queries ask what is in it.
+        is_raw = args.bytes is not None or (args.sql is not None and path.endswith(".ipynb"))
+        name = _original(artifact)
+        within_s = excerpts.left_s(call, began)
+        found = await documents.document(artifact, name, member, call, within_s, is_raw=is_raw)
+        facts = {**artifact.facts, **found.facts} if found.content is artifact else found.facts
         if not args.asks:
-            return Done(artifact.facts, artifact, Hint(name=_original(artifact)))
-        reading = await excerpts.part(args, artifact, call, began)
-        noted = {name: artifact.facts[name] for name in _NOTED if name in artifact.facts}
-        return replace(reading, facts={**noted, **reading.facts})
+            return Done(facts, found.content, Hint(name=name if found.content is artifact else found.content.name))
+        reading = await excerpts.part(args, found.content, call, began)
+        return replace(reading, facts={name: facts[name] for name in _NOTED if name in facts} | dict(reading.facts))
+
+    async def _read(self, path: str, call: Call) -> Artifact:
+        if call.workspace.is_quick(path, QUICK_BYTES):
+            return self._stored(path, call, _no_beat)
+        return await in_thread(lambda pulse: self._stored(path, call, pulse.beat), call.progress, "bytes read")
 
     def _stored(self, path: str, call: Call, beat: Beat) -> Artifact:
         """Return the artifact of a file as it is now: an earlier one if it has not changed since, else a new one."""
@@ -97,7 +111,9 @@ class ReadFile(Tool[ReadFileArgs]):
             earlier = call.session.same_source(source, workspace.descriptor)
             if earlier is not None and _surely_same(earlier, source):
                 return earlier
-            found = encoding.detect(file, SCAN_BYTES if file.size > self._copy_bytes else None)
+            found = encoding.BINARY
+            if not form_of(file.read(0, HEAD_BYTES), file.path.name):
+                found = encoding.detect(file, SCAN_BYTES if file.size > self._copy_bytes else None)
             facts = _noted(file, found)
             if file.size > self._copy_bytes and found.codec is None:
                 return call.session.refer(

@@ -7,6 +7,7 @@ from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from typing import ClassVar, Literal
+from urllib.parse import urlsplit
 
 import anyio
 import anyio.to_thread
@@ -21,6 +22,7 @@ from ..guard.net.cache import Entry
 from ..guard.workers import Json
 from . import excerpts
 from .base import Call, Done, Fact, Outcome, Reading, Tool, as_text
+from .documents import BAD_PDF, WORDLESS_PDF, document
 from .excerpts import ExcerptArgs
 from .fetched import cache_of, fetched, longer, margin_s, reply_s
 from .progress import Counter, watched
@@ -57,13 +59,9 @@ _LEAST_S = 0.5
 """With less of the client's patience left, another address is not begun."""
 
 _READ_BYTES = 256 * 1024
-_BAD_PDF = {
-    "encrypted": "the PDF is protected by a password",
-    "damaged": "the PDF is damaged or not complete",
-}
 _WORDLESS = {
     "html": "the page has no text before its scripts run; another source may have it as plain HTML",
-    "pdf": "the pages of the PDF hold no text, perhaps they are scanned",
+    "pdf": WORDLESS_PDF,
 }
 _LOOK = "download_image(url=…) keeps it as an image file and can show it"
 
@@ -258,8 +256,11 @@ class _Fetch:
         if kind.name == "image":
             return Done(facts=facts | await self._picture_facts(raw), output=raw, hint=hint, view=Pointer(_LOOK))
         if kind.name == "binary":
+            found = await document(raw, urlsplit(response.final_url).path, "", self.call, self._left())
+            if found.content is not raw:
+                return Done(facts=facts | dict(found.facts), output=found.content, hint=Hint(name=found.content.name))
             note = "not text: kept as received; use the path with terminal, or another address"
-            return Done(facts=facts | {"kind": kind.name, "next": note}, output=raw, hint=hint)
+            return Done(facts=facts | {"kind": kind.name, "next": note} | dict(found.facts), output=raw, hint=hint)
         return await self._as_utf8(raw, response, hint, facts, is_known=is_known)
 
     async def _as_markdown(
@@ -302,7 +303,7 @@ class _Fetch:
                         failed += f"; ask again, it is fetched already, or {longer(self.call)}"
                     continue
                 if "bad" in found:
-                    return None, _BAD_PDF.get(str(found["bad"]), str(found["bad"]))
+                    return None, BAD_PDF.get(str(found["bad"]), str(found["bad"]))
                 if found.get("words") == 0 and kind.name in _WORDLESS:
                     return None, _WORDLESS[kind.name]
                 if found.get("entries") != 0:

@@ -8,12 +8,13 @@ from typing import Any
 from ..content import Content
 from ..cut import Allowance
 from ..json_size import cost, less
-from . import parquet, sqlite
+from . import arrow, parquet, sqlite
 from .base import Preview, Render, fitting, plural
 
 _HEAD_BYTES = 64 << 10
 _HEX_BYTES = 16
-_TABLES, _PARQUET = "SQLite database", "Parquet table"
+_TABLES = "SQLite database"
+_FOOTERS = {"Arrow table": arrow.footer, "Parquet table": parquet.footer}
 
 _STRING = re.compile(rb"[\x20-\x7e]{8,}")
 _STRINGS_MAX = 12
@@ -43,7 +44,7 @@ def plan(content: Content, form: str) -> Render:
     names: list[str] = facts.pop("names", [])
     if form == _TABLES:
         return _tables(content, facts)
-    if form == _PARQUET and (columns := _columns(content)) is not None:
+    if form in _FOOTERS and (columns := _columns(content, form)) is not None:
         return _listing(facts | columns)
     strings = [] if form.endswith(_PACKED) or names else _strings(head)
     facts |= {} if form else {"hex": head[:_HEX_BYTES].hex(" ", -4)}
@@ -58,13 +59,14 @@ def plan(content: Content, form: str) -> Render:
     return render
 
 
-def _columns(content: Content) -> dict[str, Any] | None:
-    """Return the rows and the columns of a Parquet file; None if its footer is damaged."""
+def _columns(content: Content, form: str) -> dict[str, Any] | None:
+    """Return the rows and the columns of a table; None if its footer is damaged."""
     try:
-        found = parquet.footer(content)
-    except (ValueError, IndexError, KeyError, TypeError, AttributeError, UnicodeDecodeError):
+        found = _FOOTERS[form](content)
+    except (ValueError, IndexError, KeyError, TypeError, AttributeError, struct.error):
         return None
-    return {"rows": found.rows, "columns": [f"{name}: {kind}" for name, kind in found.columns]}
+    rows = {"rows": found.rows} if found.rows >= 0 else {}
+    return rows | {"columns": [f"{name}: {kind}" for name, kind in found.columns]}
 
 
 def _listing(facts: dict[str, Any]) -> Render:

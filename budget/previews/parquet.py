@@ -46,7 +46,7 @@ class Footer:
 
     Attributes:
         columns: each its name and its type.
-        rows: how many there are.
+        rows: how many there are; -1 if that would take long to tell.
     """
 
     columns: Sequence[tuple[str, str]]

@@ -13,8 +13,11 @@ from pathlib import Path
 
 PACKAGES = {
     "DejaVu Sans": "fonts-dejavu-core",
+    "ar": "binutils",
     "bindfs": "bindfs",
     "bwrap": "bubblewrap",
+    "bzip2": "bzip2",
+    "dpkg-deb": "dpkg",
     "ensurepip": "python3-venv",
     "fusermount": "fuse3",
     "git": "git",
@@ -23,7 +26,11 @@ PACKAGES = {
     "npm": "npm",
     "pdftotext": "poppler-utils",
     "ps": "procps",
+    "rpmbuild": "rpm",
     "strace": "strace",
+    "xz": "xz-utils",
+    "zip": "zip",
+    "zstd": "zstd",
 }
 """The Debian package of each program, font or module of Python's that a test may need."""
 

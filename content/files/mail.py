@@ -1,0 +1,100 @@
+"""E-mails and mailboxes: heads, texts, and what is attached."""
+
+from collections.abc import Iterator
+from email import message_from_bytes, policy
+from email.message import EmailMessage, MIMEPart
+from pathlib import Path
+from typing import cast
+
+from ..page.extract import extract
+from .text import Text, fenced, prose
+
+_HEADS = ("From", "To", "Cc", "Date", "Subject")
+_LINE_BYTES = 1 << 20
+_MESSAGE_BYTES = 64 << 20
+
+
+def read(message: EmailMessage) -> Text:
+    """Read an e-mail."""
+    return Text(_blocks(message), {"attachments": len(list(attachments(message)))})
+
+
+def read_all(box: Path) -> Text:
+    """Read all the e-mails of a mailbox, each under its number and subject."""
+    return Text(_numbered(box))
+
+
+def _numbered(box: Path) -> Iterator[str]:
+    for number, data in enumerate(messages(box), 1):
+        message = parsed(data)
+        yield f"## {number}: {_head(message, 'Subject')}"
+        yield from _blocks(message)
+
+
+def parsed(data: bytes) -> EmailMessage:
+    """Return the e-mail that bytes are."""
+    return message_from_bytes(data, policy=policy.default)
+
+
+def messages(box: Path) -> Iterator[bytes]:
+    """Return the e-mails of a mailbox (mbox) one after the other."""
+    lines: list[bytes] = []
+    size, is_blank = 0, True
+    with box.open("rb") as file:
+        while line := file.readline(_LINE_BYTES):
+            if is_blank and line.startswith(b"From "):
+                if lines:
+                    yield b"".join(lines)
+                lines, size = [], 0
+            elif size < _MESSAGE_BYTES:
+                lines.append(line[1:] if line.lstrip(b">").startswith(b"From ") and line[:1] == b">" else line)
+                size += len(line)
+            is_blank = not line.strip()
+    if lines:
+        yield b"".join(lines)
+
+
+def attachments(message: EmailMessage) -> Iterator[tuple[str, MIMEPart]]:
+    """Return what is attached, with names that differ."""
+    taken: set[str] = set()
+    for number, attached in enumerate(message.iter_attachments(), 1):
+        suffix = ".eml" if attached.get_content_type() == "message/rfc822" else ""
+        name = (attached.get_filename() or f"part-{number}{suffix}").replace("/", "_")
+        name = name if name not in taken else f"{number}-{name}"
+        taken.add(name)
+        yield name, attached
+
+
+def content(part: MIMEPart) -> bytes:
+    """Return the bytes of an attachment."""
+    if part.get_content_type() == "message/rfc822":
+        held = cast("list[MIMEPart]", part.get_payload())
+        return held[0].as_bytes() if held else b""
+    found = part.get_payload(decode=True)
+    return found if isinstance(found, bytes) else b""
+
+
+def _blocks(message: EmailMessage) -> Iterator[str]:
+    yield "\n".join(f"{name}: {_head(message, name)}" for name in _HEADS if message[name])
+    body = message.get_body(("plain", "html"))
+    if body is not None:
+        text = _decoded(body)
+        is_page = body.get_content_subtype() == "html"
+        yield extract(text, "", whole=True).markdown if is_page else prose(text)
+    listed = [f"{name}, {part.get_content_type()}, {len(content(part)):,} bytes" for name, part in attachments(message)]
+    if listed:
+        yield "Attached:\n" + fenced("\n".join(listed))
+
+
+def _decoded(body: MIMEPart) -> str:
+    try:
+        return str(body.get_content()).replace("\r\n", "\n")
+    except (LookupError, ValueError):  # a character set that is none
+        return content(body).decode("utf-8", "replace")
+
+
+def _head(message: EmailMessage, name: str) -> str:
+    try:
+        return " ".join(str(message[name] or "").split())
+    except (ValueError, IndexError, AttributeError):  # heads that the library cannot take apart
+        return ""
