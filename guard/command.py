@@ -50,7 +50,7 @@ class CommandSpec:
     argv: Sequence[str | bytes]
     cwd: Path
     output: int
-    stdin: Literal["null", "pipe"] | bytes
+    stdin: Literal["null", "pipe", "tty"] | bytes
     script: bytes | None
     env: Mapping[str, str]
     limits: Limits
@@ -104,10 +104,12 @@ class Command(ABC):
     Attributes:
         pid: process id of the command itself.
         exit: how it ended; None while it runs.
+        has_tty: it runs on a terminal of its own, and what is sent to it is typed there.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, has_tty: bool = False) -> None:
         self.pid = 0
+        self.has_tty = has_tty
         self.exit: Exit | None = None
         self._ended = asyncio.Event()
 
@@ -138,6 +140,10 @@ class Command(ABC):
         Raises:
             BursarError: input_closed; its input is not a pipe, was closed, or the command has ended.
         """
+
+    async def asks_password(self) -> bool:
+        """Tell whether it reads a line from its terminal that is not to be seen."""
+        return False
 
     @abstractmethod
     def close_stdin(self) -> None:

@@ -94,7 +94,7 @@ class Commands:
         *,
         cwd: Path,
         output: int,
-        stdin: Literal["null", "pipe"] | bytes = "null",
+        stdin: Literal["null", "pipe", "tty"] | bytes = "null",
         script: bytes | None = None,
         env: Mapping[str, str] | None = None,
         limits: Limits | None = None,
@@ -107,7 +107,8 @@ class Commands:
             cwd: absolute path of the directory it starts in.
             output: descriptor of the file, its own alone, that takes its standard output and standard error in their
                 order. It stays the caller's and may be closed once this returns.
-            stdin: `null`: nothing to read; `pipe`: open for `send`; bytes: those, and then the end.
+            stdin: `null`: nothing to read; `pipe`: open for `send`; `tty`: the same, typed on a terminal of its
+                own that shows its output; bytes: those, and then the end.
             script: a text for it to read from descriptor 3 (`/dev/fd/3`), for what is too long for an argument.
             env: added to the common environment.
             limits: when to end it; default: the limits of all.

@@ -47,9 +47,16 @@ class _KeptCommand(Command):
     """A command as the server sees it: the other end of its keeper's socket."""
 
     def __init__(
-        self, control: socket.socket, stdin: int | None, helper: Helper, number: int, gone: Callable[[Any], None]
+        self,
+        control: socket.socket,
+        stdin: int | None,
+        helper: Helper,
+        number: int,
+        gone: Callable[[Any], None],
+        *,
+        has_tty: bool,
     ) -> None:
-        super().__init__()
+        super().__init__(has_tty=has_tty)
         self.failure: BursarError | None = None
         self._control = control
         self._stdin = stdin
@@ -62,6 +69,8 @@ class _KeptCommand(Command):
         self._loop = asyncio.get_running_loop()
         self._begun = asyncio.Event()
         self._roomy = asyncio.Event()
+        self._looked = asyncio.Event()
+        self._asks_password = False
         self._timers: list[asyncio.TimerHandle] = []
         self._started_at = self._loop.time()
 
@@ -122,6 +131,15 @@ class _KeptCommand(Command):
                     raise input_closed() from None
         return sent
 
+    async def asks_password(self) -> bool:
+        if self.has_tty and self.exit is None:
+            self._looked.clear()
+            with suppress(OSError):
+                self._control.send(wire.packed({"look": True}))
+            with anyio.move_on_after(_LATE_S):
+                await self._looked.wait()
+        return self._asks_password and self.exit is None
+
     def close_stdin(self) -> None:
         fd, self._stdin = self._stdin, None
         if fd is not None:
@@ -163,6 +181,9 @@ class _KeptCommand(Command):
         elif "started" in told:
             self.pid = told["started"]
             self._begun.set()
+        elif "password" in told:
+            self._asks_password = told["password"]
+            self._looked.set()
         elif "failed" in told:
             self.failure = _failure(told["failed"], told["errno"])
         else:
@@ -273,7 +294,7 @@ class PosixCommands:
                 stdin, writer = _open_stdin(order.stdin, theirs)
                 script = _spool(order.script or b"", theirs)
                 number = helper.fork([control.fileno(), order.output, stdin, script])
-                return _KeptCommand(ours, writer, helper, number, self._forget)
+                return _KeptCommand(ours, writer, helper, number, self._forget, has_tty=order.stdin == "tty")
             except BaseException:
                 ours.close()
                 if writer is not None:
@@ -299,6 +320,7 @@ def _packed(order: CommandSpec) -> bytes:
             "env": {_text(name): _text(value) for name, value in order.env.items()},
             "cwd": _text(str(order.cwd)),
             "script": order.script is not None,
+            "tty": order.stdin == "tty",
             "limits": asdict(order.limits),
         }
     )
@@ -325,7 +347,7 @@ def _open_stdin(wanted: str | bytes, theirs: ExitStack) -> tuple[int, int | None
     """Return the descriptor to read from, closed with `theirs`, and the one to write to if it is a pipe."""
     if isinstance(wanted, bytes):
         return _spool(wanted, theirs), None
-    if wanted == "pipe":
+    if wanted != "null":
         read, write = os.pipe()
         theirs.callback(os.close, read)
         os.set_blocking(write, False)

@@ -269,6 +269,8 @@ class WindowsCommands:
         """Start a command; see `Commands.start`."""
         if self._sandbox is not None:
             await self._sandbox.admit()
+        if order.stdin == "tty":
+            raise BursarError("no_tty", "commands have no terminals on Windows", "Leave tty out; send input to stdin")
         if order.script is not None:
             raise BursarError(
                 "command_too_long", "Windows cannot be given a script this way", "Write it to a file and run that"

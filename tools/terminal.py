@@ -17,6 +17,7 @@ from ..errors import BursarError
 from ..guard.command import Command, Exit
 from ..guard.sandbox.policy import Level
 from .base import Call, Done, Fact, Outcome, Reading, ShownArgs, Tool
+from .dialogue import ENVIRONMENT, answered, keys, password_refused, seen
 from .progress import watched
 from .running import (
     GRACE_S,
@@ -52,10 +53,9 @@ _SHARE = 0.45
 _ECHO_S = 2.0
 """Waited at most for the answer of a command that was sent input."""
 
-_QUIET_S = 0.2
-"""Without new output for so long, an answer counts as complete."""
+_ANSWER_S = 4.0
+"""The same of one on a terminal, of which is known what is no answer yet."""
 
-_POLL_S = 0.03
 _ELSEWHERE_POLL_S = 0.2
 
 _STOP_S = 3.5
@@ -77,10 +77,11 @@ class TerminalArgs(ShownArgs):
     background: bool = Field(default=False, description="let it run, stdin open")
     artifact: str = Field("", description="a running command")
     stop: bool = False
+    tty: bool = Field(default=False, description="for what asks, as REPLs do")
 
 
 class Terminal(Tool[TerminalArgs]):
-    """Run a bash command. What it started is killed when it ends. No tty."""
+    """Run a bash command. What it started is killed when it ends."""
 
     name: ClassVar[str] = "terminal"
     destructive: ClassVar[bool] = True
@@ -129,6 +130,8 @@ class Terminal(Tool[TerminalArgs]):
         writer = call.output("terminal.log")
         command, sent = await _start(args, call, writer)
         try:
+            if args.tty:
+                return await self._opened(command, writer, call, sent, level)
             until = began + call.patience_s
             settled = min(until, time.monotonic() + _SETTLE_S)
             ended = await _watch(command, writer, call, settled if args.background else until)
@@ -145,6 +148,23 @@ class Terminal(Tool[TerminalArgs]):
         self._looks.keep(artifact)
         return Done(sent | running | kept, artifact)
 
+    async def _opened(self, command: Command, writer: Writer, call: Call, sent: Facts, level: Level) -> Done:
+        """Show what a command on a terminal begins with; it waits for its input from now on, unless it has ended."""
+        await answered(command, lambda: _live(writer), "", _share_s(_ECHO_S, call))
+        refusal = await password_refused(command)
+        kept: Facts = {"isolation": level}
+        if (ended := command.exit) is not None:
+            output = await close_output(writer, ended)
+            page, _ = await seen(output, 0, call)
+            facts = sent | outcome(ended) | refused(ended, output, level) | refusal | kept
+            return Done(facts, writer, view=page)
+        page, told = await seen(_live(writer), 0, call)
+        call.writers.remove(writer)
+        artifact = self._running.adopt(command, writer, call.session)
+        self._looks.keep(artifact)
+        note: Facts = {"state": "running", "note": "terminal(artifact=…, input=…) answers it, stop=true ends it"}
+        return Done(sent | note | told | kept, artifact, view=page)
+
     async def _attend(self, args: TerminalArgs, call: Call, level: Level) -> Outcome:
         kept: Facts = {"isolation": level}
         artifact = call.session.open(args.artifact)
@@ -156,24 +176,31 @@ class Terminal(Tool[TerminalArgs]):
             ended = await live.command.kill(GRACE_S)
             output = await live.final()
             self._looks.keep(output)
-            return _news(output, shown_bytes or 0, outcome(ended) | kept)
+            return await _news(output, shown_bytes or 0, outcome(ended) | kept, live.command, call)
         if shown_bytes is None:
             shown_bytes = artifact.size
         facts: Facts = {}
         if args.input:
             facts = await _send(live.command, args.input, call)
-            await _settle(live.command, call, args.artifact, artifact.size)
+            most_s = _share_s(_ANSWER_S if live.command.has_tty else _ECHO_S, call)
+            await answered(live.command, lambda: call.session.open(args.artifact), args.input, most_s)
+        elif live.command.has_tty:
+            most_s = min(args.timeout_s or LONGEST_S, call.patience_s)
+            await answered(live.command, lambda: call.session.open(args.artifact), "", most_s)
         else:
             waiting = live.command.wait(min(args.timeout_s or LONGEST_S, call.patience_s))
             await watched(waiting, call.progress, lambda: (call.session.open(args.artifact).size, None, _UNIT))
+        refusal = await password_refused(live.command)
         if (ended := live.command.exit) is not None:
             output = await live.final()
             self._looks.keep(output)
-            return _news(output, shown_bytes, facts | outcome(ended) | refused(ended, output, level) | kept)
+            facts |= outcome(ended) | refused(ended, output, level) | refusal | kept
+            return await _news(output, shown_bytes, facts, live.command, call)
         now = call.session.open(args.artifact)
         self._looks.keep(now)
-        going_on: Facts = {"state": "running"} if args.input else still_running(time.time() - now.created)
-        return _news(now, shown_bytes, facts | going_on | kept)
+        is_short = args.input or live.command.has_tty
+        going_on: Facts = {"state": "running"} if is_short else still_running(time.time() - now.created)
+        return await _news(now, shown_bytes, facts | going_on | kept, live.command, call)
 
 
 async def _attend_elsewhere(args: TerminalArgs, call: Call, artifact: Artifact, kept: Facts) -> Reading:
@@ -190,11 +217,11 @@ async def _attend_elsewhere(args: TerminalArgs, call: Call, artifact: Artifact, 
         await anyio.sleep(_ELSEWHERE_POLL_S)
         now = call.session.open(args.artifact)
     if now.state != "live":
-        return _news(now, artifact.size, {**recorded(now), **kept})
+        return _since(now, artifact.size, {**recorded(now), **kept})
     if args.stop and artifact.is_asked_to_stop():
         what = f"{artifact.id} runs in another server process, which does not let it be stopped from here"
         raise BursarError("not_running", what, "Stop it where it was started, or wait for its end with read_artifact")
-    return _news(now, artifact.size, still_running(time.time() - now.created) | kept)
+    return _since(now, artifact.size, still_running(time.time() - now.created) | kept)
 
 
 def _in_short(text: str) -> str:
@@ -205,7 +232,7 @@ def _in_short(text: str) -> str:
 
 def _check(args: TerminalArgs) -> None:
     if args.artifact:
-        if args.command or args.cwd or args.background:
+        if args.command or args.cwd or args.background or args.tty:
             fix = "Give artifact alone or with input or stop=true; give command without artifact to run another"
             raise BursarError("bad_argument", "artifact means a command that runs already", fix)
         if args.stop and args.input:
@@ -230,18 +257,18 @@ async def _start(args: TerminalArgs, call: Call, writer: Writer) -> tuple[Comman
             argv,
             cwd=directory.path,
             output=output,
-            stdin="pipe" if args.background else stdin or "null",
+            stdin="tty" if args.tty else "pipe" if args.background else stdin or "null",
             script=script,
             limits=replace(
                 usual,
-                timeout_s=args.timeout_s or (LONGEST_S if args.background else TIMEOUT_S),
+                timeout_s=args.timeout_s or (LONGEST_S if args.background or args.tty else TIMEOUT_S),
                 output_bytes=min(usual.output_bytes, writer.room),
             ),
             session=call.session.directory,
-            env={"ARTIFACTS": str(call.session.directory)},
+            env={"ARTIFACTS": str(call.session.directory), **(ENVIRONMENT if args.tty else {})},
         )
     writer.when_full = command.cut_off
-    if args.background and stdin:
+    if (args.background or args.tty) and stdin:
         try:
             return command, await _send(command, args.input, call)
         except BursarError:
@@ -304,9 +331,10 @@ async def _watch(command: Command, writer: Writer, call: Call, until: float) -> 
 
 async def _send(command: Command, text: str, call: Call) -> Facts:
     """Write to a command's stdin, and close it after a Ctrl-D; tells what it did not take."""
-    closing = text.endswith(_END_OF_INPUT)
-    data = text.removesuffix(_END_OF_INPUT).encode("utf-8", "surrogatepass")
-    sent = await command.send(data, min(_SEND_S, _SHARE * call.patience_s))
+    closing = text.endswith(_END_OF_INPUT) and not command.has_tty
+    written = keys(text) if command.has_tty else text.removesuffix(_END_OF_INPUT)
+    data = written.encode("utf-8", "surrogatepass")
+    sent = await command.send(data, _share_s(_SEND_S, call))
     if sent < len(data):
         return {"unsent": f"{len(data) - sent:,} of {len(data):,} bytes; it does not read its input"}
     if closing:
@@ -314,20 +342,27 @@ async def _send(command: Command, text: str, call: Call) -> Facts:
     return {}
 
 
-async def _settle(command: Command, call: Call, reference: str, before: int) -> None:
-    """Wait until a command has answered to its input, has ended, or says nothing."""
-    until = time.monotonic() + min(_ECHO_S, _SHARE * call.patience_s)
-    size, grown_at = before, 0.0
-    while command.exit is None and (now := time.monotonic()) < until:
-        found = call.session.open(reference).size
-        if found != size:
-            size, grown_at = found, now
-        elif grown_at and now - grown_at >= _QUIET_S:
-            return
-        await command.wait(_POLL_S)
+def _share_s(most_s: float, call: Call) -> float:
+    return min(most_s, _SHARE * call.patience_s)
 
 
-def _news(artifact: Artifact, before: int, facts: Mapping[str, Fact]) -> Reading:
+def _live(writer: Writer) -> Artifact:
+    """Return what a command wrote until now; it exists from when the command was given its place."""
+    artifact = writer.artifact
+    if artifact is None:
+        raise ValueError("the command does not write into this writer")
+    return artifact
+
+
+async def _news(artifact: Artifact, before: int, facts: Mapping[str, Fact], command: Command, call: Call) -> Reading:
+    """Show what came since the artifact had `before` bytes: of a terminal what is seen."""
+    if not command.has_tty:
+        return _since(artifact, before, facts)
+    page, told = await seen(artifact, before, call)
+    return Reading(page, artifact, {**facts, **told})
+
+
+def _since(artifact: Artifact, before: int, facts: Mapping[str, Fact]) -> Reading:
     """Show what came since the artifact had `before` bytes; of much only the end."""
     if artifact.size <= before:
         return Reading(Page(()), artifact, facts)

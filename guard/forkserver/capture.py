@@ -1,6 +1,7 @@
 """Moves what a command prints into its file."""
 
 import contextlib
+import errno
 import fcntl
 import os
 import stat
@@ -9,24 +10,31 @@ import sys
 if sys.platform == "win32":
     raise ImportError("Windows has job objects instead")
 
+import termios
+
 READ_BYTES = 64 * 1024
 FLOOD_BYTES = 1024 * 1024
 """Pipe and reads of a command that has printed as much. Not of all: users without privileges have 64 MiB in pipes."""
 
 FIRST_LOOK_BYTES = 1024 * 1024
+TERMINAL_SIZE = (24, 120)
+"""Rows and columns."""
+
 LOOK_EVERY_BYTES = 16 * 1024 * 1024
 """How often the room on the disk is looked at; a command that prints little may run on a full one."""
 
 
 class Capture:
-    """Moves what a command prints through a pipe into its output file.
+    """Moves what a command prints through a pipe, or a terminal, into its output file.
 
     Were the file itself the command's output, `echo oops > /dev/stderr` would empty it: opening truncates. In between,
     it can also be cut off at exactly its limit.
     """
 
-    def __init__(self, output: int, most_bytes: int, free_bytes: int) -> None:
-        self.fd, self.command_fd = os.pipe()
+    def __init__(self, output: int, most_bytes: int, free_bytes: int, *, terminal: bool = False) -> None:
+        self.fd, self.command_fd = os.openpty() if terminal else os.pipe()
+        if terminal:
+            termios.tcsetwinsize(self.fd, TERMINAL_SIZE)
         os.set_blocking(self.fd, False)
         self.size = 0
         self.failure = ""
@@ -46,7 +54,9 @@ class Capture:
             moved = self._move(self._most - self.size)
         except BlockingIOError:
             return True
-        except OSError:
+        except OSError as error:
+            if error.errno == errno.EIO and os.isatty(self.fd):  # nobody has the other end of the terminal any more
+                return False
             self.failure = "disk full"
             return False
         self.size += moved

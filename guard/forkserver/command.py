@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 if sys.platform == "win32":
     raise ImportError("Windows has job objects instead")
 
+import termios
+
 from .limits import lower, tasks_now, tasks_of
 
 if TYPE_CHECKING:
@@ -44,6 +46,9 @@ def become(
         output, stdin, script, failed = (
             fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 10) for fd in (output, stdin, script, failed)
         )
+        if order["tty"]:
+            fcntl.ioctl(output, termios.TIOCSCTTY, 0)
+            stdin = output
         _limit(order["limits"])
         _volunteer_for_oom()
         step = "cwd"

@@ -16,6 +16,7 @@ if sys.platform == "win32":
 from . import wire
 from .capture import Capture
 from .command import become
+from .keyboard import KEYS_S, Keyboard
 from .processes import ChildSignals, below, send_signal
 from .watch import Watch
 
@@ -61,7 +62,9 @@ class Keeper:
         self.order = self._receive_order()
         self.limits: dict[str, Any] = self.order["limits"]
         self.watch = Watch(self.limits)
-        self.capture = Capture(output, self.limits["output_bytes"], self.limits["free_bytes"])
+        limits = (self.limits["output_bytes"], self.limits["free_bytes"])
+        self.capture = Capture(output, *limits, terminal=self.order["tty"])
+        self.keyboard: Keyboard | None = None
         self.bell = ChildSignals()
         self.inbox = wire.Inbox()
         self.main = 0
@@ -79,7 +82,8 @@ class Keeper:
         """Live as long as the command, and a moment longer; tell whether nothing of it is left."""
         self._tell({"keeper": os.getpid()})
         self._fork(stdin, script)
-        watched = (self.control.fileno(), self.bell.fd, self.failed, self.capture.fd, self.server)
+        keys = None if self.keyboard is None else self.keyboard.fd
+        watched = (self.control.fileno(), self.bell.fd, self.failed, self.capture.fd, self.server, keys)
         for fd in watched:
             if fd is not None:
                 self.poll.register(fd, select.POLLIN)
@@ -121,7 +125,11 @@ class Keeper:
             become(self.order, self.capture.command_fd, stdin, script, write, self.walls)
         if sys.platform != "linux":
             self.groups = frozenset({self.main})
-        for fd in (write, stdin, script, self.capture.command_fd):
+        if self.order["tty"]:
+            self.keyboard = Keyboard(stdin, self.capture.fd)
+        else:
+            os.close(stdin)
+        for fd in (write, script, self.capture.command_fd):
             os.close(fd)
 
     def _await_end(self) -> str:
@@ -140,6 +148,10 @@ class Keeper:
 
     def _pause(self, seconds: float) -> None:
         """Wait for something to happen, and take note of it."""
+        if self.keyboard is not None and self.keyboard.is_held_up:
+            seconds = min(seconds, KEYS_S)
+            self.keyboard.type()
+            self.poll.modify(self.keyboard.fd, 0 if self.keyboard.is_held_up else select.POLLIN)
         happened = self.poll.poll(min(max(0.0, seconds), LONGEST_PAUSE_S) * 1000)
         due = not happened
         for fd, _ in happened:
@@ -151,6 +163,9 @@ class Keeper:
                     self.poll.unregister(fd)
             elif fd == self.failed:
                 self._learn_start()
+            elif self.keyboard is not None and fd == self.keyboard.fd:
+                if not self.keyboard.take():
+                    self.poll.unregister(fd)
             elif fd == self.control.fileno():
                 self._hear()
             else:
@@ -176,6 +191,8 @@ class Keeper:
         for message in self.inbox.add(part):
             if "stop" in message:
                 self.stop_grace_s = message["stop"]
+            elif "look" in message:
+                self._tell({"password": self.keyboard is not None and self.keyboard.hides()})
             else:
                 self.capture.failure = self.capture.failure or "output limit"
 

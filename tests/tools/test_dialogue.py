@@ -1,0 +1,133 @@
+"""Programs that ask are answered on a terminal of their own, by a client of a real server in its sandbox."""
+
+import re
+import time
+
+import dialogues
+import pytest
+from bursar.budget import tokens
+from dialogues import DIALOGUES
+from replies import reply_of
+from wire import server
+
+pytestmark = pytest.mark.skipif("sys.platform == 'win32'", reason="commands have no terminals on Windows")
+
+ANSWER_TOKENS = 150
+
+
+@pytest.fixture(scope="module")
+def work(tmp_path_factory):
+    work = tmp_path_factory.mktemp("work")
+    dialogues.files(work)
+    dialogues.repository(work, "rebased")
+    dialogues.added(work)
+    return work
+
+
+@pytest.fixture(scope="module")
+def client(work):
+    with server("--root", str(work), "--data-dir", str(work.parent / "data"), "--patience-s", "20") as client:
+        yield client
+
+
+def begun(client, command, **given):
+    reply, is_error, _ = client.call("terminal", command=command, tty=True, **given)
+    assert not is_error, reply
+    return re.search(r"\b(a\d+)", reply_of(reply).get("artifact", ""))[1], reply
+
+
+def typed(client, artifact, text):
+    reply, is_error, _ = client.call("terminal", artifact=artifact, input=text)
+    assert not is_error, reply
+    return reply
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.needs(*d[1].split())) for n, d in DIALOGUES.items()]
+)
+def test_a_program_is_driven_through_its_dialogue(client, name):
+    command, _, steps = DIALOGUES[name]
+    artifact, first = begun(client, command)
+    assert tokens.count(first) <= 3 * ANSWER_TOKENS
+    for text, wanted in steps:
+        reply = typed(client, artifact, text)
+        assert tokens.count(reply) <= ANSWER_TOKENS
+        assert "\x1b" not in reply
+        if wanted is None:
+            assert "state" not in reply_of(reply)
+        else:
+            assert wanted in reply
+    if steps[-1][1] is not None:
+        client.call("terminal", artifact=artifact, stop=True)
+
+
+def test_what_a_dialogue_did_is_done(client, work):
+    place = dialogues.repository(work, "both")
+    artifact, _ = begun(client, "cd both && GIT_EDITOR='vi -u NONE' git rebase -i HEAD~2")
+    typed(client, artifact, ":2s/pick/fixup/\n")
+    typed(client, artifact, ":wq\n")
+    assert (
+        dialogues.subprocess.run(["git", "rev-list", "--count", "HEAD"], cwd=place, capture_output=True).stdout
+        == b"2\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "ask", ["python3 -c 'import getpass; getpass.getpass()'", "read -s -p 'Password: ' x", "stty -echo; head -1"]
+)
+def test_a_password_prompt_is_refused_and_waits_for_nobody(client, ask):
+    reply, is_error, _ = client.call("terminal", command=ask, tty=True)
+    assert not is_error
+    told = reply_of(reply)
+    assert (told["ended"], "key or a token" in told["fix"]) == ("password prompt", True)
+
+
+def test_a_program_that_has_no_answer_yet_is_waited_for(client):
+    artifact, _ = begun(client, "python3 -q")
+    assert "\nlate\n" in typed(client, artifact, "import time; time.sleep(1.2); print('late')\n")
+    typed(client, artifact, "\x04")
+
+
+def test_what_was_drawn_over_is_not_shown_and_stays_in_the_artifact(client):
+    command = r"for i in 1 2 3; do printf '\r%d0 %%' $i; done; printf '\r\033[Kdone\n'; printf 'abc\b\bX\n'"
+    reply, _, _ = client.call("terminal", command=command, tty=True)
+    assert reply.endswith("done\naXc")
+    stored = re.search(r"\b(a\d+)", client.call("read_artifact")[0])[1]
+    raw, _, _ = client.call("read_artifact", artifact=stored, grep="30 %", count=True)
+    assert reply_of(raw)["matches"] == 1
+
+
+def test_a_terminal_cannot_be_typed_into_by_what_runs_on_it(client):
+    code = (
+        "import fcntl,sys\ntry:\n  fcntl.ioctl(0, 0x5412, b'x')\nexcept OSError as error: print('refused', error.errno)"
+    )
+    reply, _, _ = client.call("terminal", command=f'python3 -c "{code}"', tty=True)
+    assert "refused" in reply
+
+
+def test_what_a_program_left_on_its_terminal_ends_with_it(client):
+    reply, _, _ = client.call("terminal", command="setsid sleep 876 & sleep 877 & exit", tty=True)
+    assert "state" not in reply_of(reply)
+    assert "sleep 87" not in client.call("terminal", command="ps -ef | grep '[s]leep 87'")[0]
+
+
+def test_a_stopped_dialogue_ends_at_once(client):
+    artifact, _ = begun(client, "trap '' HUP INT TERM; while :; do read x; done")
+    began = time.monotonic()
+    reply, _, _ = client.call("terminal", artifact=artifact, stop=True)
+    assert reply_of(reply)["ended"] == "stopped"
+    assert time.monotonic() - began < 10
+
+
+def test_more_than_a_program_reads_is_told_and_costs_nobody_else_anything(client):
+    artifact, _ = begun(client, "stty -icanon -echo; sleep 60")
+    reply, is_error, _ = client.call("terminal", artifact=artifact, input="x" * 400_000)
+    assert not is_error
+    assert "unsent" in reply_of(reply)
+    assert "here" in client.call("terminal", command="echo here")[0]
+    client.call("terminal", artifact=artifact, stop=True)
+
+
+def test_input_may_come_with_the_command(client):
+    _, reply = begun(client, "python3 -q", input="20+22\n")
+    assert "\n42\n" in reply

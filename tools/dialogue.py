@@ -1,0 +1,81 @@
+"""Commands on a terminal of their own: what is typed there, when they have answered, and what is then to be seen."""
+
+import time
+from collections.abc import Callable
+from typing import Any, cast
+
+from ..artifacts import Artifact, reader
+from ..budget.page import Page, Piece
+from ..errors import BursarError
+from ..guard.command import Command
+from .base import Call
+from .running import GRACE_S, Facts, outcome
+
+ENVIRONMENT = {"TERM": "xterm"}
+
+_SCREEN = "bursar.content.screen:run"
+_LOOK_S = 2.0
+"""At most, for making out what is to be seen."""
+
+_POLL_S = 0.03
+_QUIET_S = 0.2
+"""Without new output for so long, an answer counts as complete."""
+
+_ECHO_BYTES = 4096
+_PASSWORD = "passwords are not typed here: use a key or a token, or ask the user to run it"  # noqa: S105
+
+
+def keys(text: str) -> str:
+    """Return what is typed for a text: a line ends with Enter."""
+    return text.replace("\r\n", "\r").replace("\n", "\r")
+
+
+async def answered(command: Command, look: Callable[[], Artifact], typed: str, most_s: float) -> None:
+    """Wait until a command has answered to what was typed or sent, has ended, or says nothing.
+
+    Args:
+        command: which is waited for.
+        look: returns its output as it is now.
+        typed: what a terminal shows of it is no answer; empty to take the next output for one.
+        most_s: how long that may take.
+    """
+    until = time.monotonic() + most_s
+    before = size = look().size
+    grown_at = 0.0
+    while command.exit is None and (now := time.monotonic()) < until:
+        output = look()
+        if output.size != size:
+            size, grown_at = output.size, now
+        elif grown_at and now - grown_at >= _QUIET_S:
+            new = output.read(max(before, size - _ECHO_BYTES), _ECHO_BYTES)
+            if not (command.has_tty and typed and new.endswith(b"\n")) or new.count(b"\n") > typed.count("\n"):
+                return
+        await command.wait(_POLL_S)
+
+
+async def password_refused(command: Command) -> Facts:
+    """End a command that asks for a password, and tell that; nothing of one that does not."""
+    if not await command.asks_password():
+        return {}
+    return {**outcome(await command.kill(GRACE_S)), "ended": "password prompt", "fix": _PASSWORD}
+
+
+async def seen(artifact: Artifact, before: int, call: Call) -> tuple[Page, Facts]:
+    """Return what is to be seen of the output of a command on a terminal, and was not when it had `before` bytes."""
+    behind = {"bytes": f"{before}-"}
+    try:
+        found = await call.workers.call(
+            _SCREEN,
+            {"path": artifact.path, "offset": before},
+            reads=[artifact.path],
+            deadline_s=_LOOK_S,
+            within_s=_LOOK_S,
+        )
+    except BursarError:
+        return reader.since(artifact, before).page, {}
+    told = cast("dict[str, Any]", found)
+    facts: Facts = {"screen": "drawn anew; changed rows"} if told["is_screen"] else {}
+    if told["is_cut"]:
+        facts["earlier"] = f"bytes {before}-{artifact.size - 1} have all of it"
+    lines = str(told["text"]).splitlines(keepends=True)
+    return Page([Piece(line, behind) for line in lines]), facts
