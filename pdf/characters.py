@@ -45,9 +45,12 @@ _FFFD = "\ufffd"
 class Characters:
     """Decides for each character of a document whether it is drawn, and what stands for it if not."""
 
-    def __init__(self, draws: Callable[[str], bool], emoji: EmojiPolicy) -> None:
-        """Take the question whether a font has a character, and the policy for emoji."""
+    def __init__(
+        self, draws: Callable[[str], bool], emoji: EmojiPolicy, joins: Callable[[str], bool] = lambda sequence: False
+    ) -> None:
+        """Take the question whether a font has a character, the policy for emoji, and whether a sequence is one."""
         self._draws = draws
+        self._joins = joins
         self._emoji: EmojiPolicy = emoji
         # No-break and zero-width spaces are for the line breaker; a newline ends a line.
         self._good: set[str] = {" ", "\n", "\u00a0", "\u200b"}
@@ -139,6 +142,8 @@ class Characters:
                 if selector not in kept:
                     self._replace(selector, "")
             return kept
+        if len(cluster) > 1 and self._joins(cluster):
+            return cluster
         if self._emoji == "drop":
             return self._replace(cluster, "")
         if self._emoji == "box":

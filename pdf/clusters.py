@@ -57,13 +57,7 @@ def joined(data: bytes, text: str, words: Iterable[str], language: str) -> bytes
         language: in which the text is set.
     """
     harfbuzz = cast("Any", import_module("uharfbuzz"))
-    face, wanted = harfbuzz.Face(harfbuzz.Blob(data)), harfbuzz.SubsetInput()
-    known = {*text, *map(chr, range(0x20, 0x100))}
-    # Letters may be taken apart, and put together, where they are shaped.
-    for form in ("NFC", "NFKD"):
-        known.update(unicodedata.normalize(form, text))
-    wanted.unicode_set.update(map(ord, known))
-    data = harfbuzz.subset(face, wanted).blob.data
+    data = subset(harfbuzz.Face(harfbuzz.Blob(data)), text)
     groups = _groups(data, words, language)
     if not groups:
         return data
@@ -91,6 +85,25 @@ def joined(data: bytes, text: str, words: Iterable[str], language: str) -> bytes
     output = io.BytesIO()
     font.save(output, reorderTables=False)
     return output.getvalue()
+
+
+def subset(
+    face: Any,  # noqa: ANN401 - uharfbuzz brings no types
+    text: str,
+    weight: int = 0,
+) -> bytes:
+    """Return what a text needs of a font; of a variable one in a weight."""
+    wanted = cast("Any", import_module("uharfbuzz")).SubsetInput()
+    known = {*text, *map(chr, range(0x20, 0x100))}
+    # Letters may be taken apart, and put together, where they are shaped.
+    for form in ("NFC", "NFKD"):
+        known.update(unicodedata.normalize(form, text))
+    wanted.unicode_set.update(map(ord, known))
+    # Lines do not run downwards, and glyphs that are added have no measures for it.
+    wanted.drop_table_tag_set.update(int.from_bytes(tag, "big") for tag in (b"vhea", b"vmtx", b"VORG"))
+    if weight:
+        wanted.pin_axis_location(face, "wght", weight)
+    return cast("Any", import_module("uharfbuzz")).subset(face, wanted).blob.data
 
 
 def _groups(data: bytes, words: Iterable[str], language: str) -> dict[tuple[int, ...], _Group]:

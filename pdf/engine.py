@@ -41,6 +41,17 @@ _OPENING_CHARACTERS = 80
 _CAPTION_PT = 32.0
 _LANGUAGE = re.compile(r"([A-Za-z]{2,3})(?:-([A-Za-z]{4}))?(?:-([A-Za-z]{2}))?(?:-.*)?")
 _REGIONS = {"hans": "cn", "hant": "tw"}
+_COLOURS = {
+    "#1a7f37": "🟢🟩💚✅✔",
+    "#cf222e": "🔴🟥❌❗❤⛔🛑🚫",
+    "#b08800": "🟡🟨💛⚠⭐",
+    "#d9650b": "🟠🟧🧡🔶",
+    "#0969da": "🔵🟦💙🔷",
+    "#8250df": "🟣🟪💜",
+    "#7d4e3b": "🟤🟫🤎",
+}
+"""Of signs that are told apart by their colour, which the fonts have not."""
+
 _WIDE = re.compile("[\u2e80-\ud7ff]")
 
 
@@ -78,7 +89,7 @@ def render(
     from .pictures import Gallery
 
     fonts = Fonts(guess_locale(source, options.language))
-    characters = Characters(fonts.draws, options.emoji)
+    characters = Characters(fonts.draws, options.emoji, fonts.joins)
     text = characters.prepare(source)
     width, height = (side - 2 * options.margin_pt for side in options.page_pt)
     gallery = Gallery(pictures or {}, height - _CAPTION_PT, characters.fit)
@@ -106,6 +117,7 @@ def render(
             "numbered": options.page_numbers,
             "contents": _TITLES.get(language[:2].casefold(), "Contents") if options.toc and headings else "",
             "wide": bool(_WIDE.search(text)),
+            "colours": [[colour, used] for colour, signs in _COLOURS.items() if (used := _used(signs, text))],
             "places": {place: True for _, _, place in headings},
             "blocks": blocks,
         },
@@ -116,6 +128,7 @@ def render(
     progress(_PARSED)
     files = {
         "main.typ": _TEMPLATE.read_bytes(),
+        "formulas.typ": _TEMPLATE.with_name("formulas.typ").read_bytes(),
         "document.json": tree.encode(),
         "fonts.json": json.dumps({"text": chain.text, "mono": chain.mono, "whole": chain.whole}).encode(),
         "pictures.json": json.dumps(gallery.drawn).encode(),
@@ -187,11 +200,15 @@ def _headings(blocks: list[Node]) -> Iterator[tuple[int, str, str]]:
                 yield level, " ".join(plain(runs).split()), place
             case ["quote", _, inner]:
                 yield from _headings(inner)
-            case ["list" | "notes", *_, items]:
+            case ["list" | "notes" | "terms", *_, items]:
                 for item in items:
                     yield from _headings(item[1])
             case _:
                 pass
+
+
+def _used(signs: str, text: str) -> str:
+    return "".join(sign for sign in signs if sign in text)
 
 
 def _beginning(blocks: list[Node]) -> str:

@@ -1,4 +1,4 @@
-"""Which font draws a character: packaged ones, the one for Chinese, Japanese and Korean, then what is installed."""
+"""Which font draws a character: those that come with bursar, then any that is installed."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import unicodedata
 from collections import Counter
 from contextlib import suppress
 from functools import cache
-from importlib import import_module
+from importlib import import_module, resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from .clusters import grouped, joined
+from .clusters import grouped, joined, subset
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,6 +27,19 @@ _FAMILIES = {
     "Noto Music": ("music",),
 }
 """Families of the package pymupdf-fonts (open fonts; it has no part of PyMuPDF), in the order they are tried in."""
+
+_SCRIPTS = {
+    f"Noto Sans {script}": f"NotoSans{script}[wght].ttf"
+    for script in (
+        "Armenian Bengali Ethiopic Georgian Gujarati Gurmukhi Kannada Khmer Lao Malayalam Myanmar Oriya Sinhala Tamil "
+        "Telugu"
+    ).split()
+} | {"Noto Emoji": "NotoEmoji[wght].ttf"}
+"""Families of the package manimgx-fonts (fonts of the Noto project, and nothing else), and their files."""
+
+_EMOJI = "Noto Emoji"
+_WEIGHTS = (400, 700)
+"""Of the variable fonts, as regular and bold."""
 
 _NOTO_CJK = "Noto Sans CJK"
 _MONO = ("fimo", "fimbo")
@@ -71,6 +84,17 @@ class Fonts:
             self._drawn[source] += 1
         return source is not None
 
+    def joins(self, sequence: str) -> bool:
+        """Tell whether a sequence of code points is one emoji of the font; if so, the document gets that font."""
+        harfbuzz = cast("Any", import_module("uharfbuzz"))
+        buffer = harfbuzz.Buffer()
+        buffer.add_str(sequence)
+        buffer.guess_segment_properties()
+        harfbuzz.shape(harfbuzz.Font(_face(_EMOJI)), buffer, {"liga": False, "clig": False})
+        is_one = len(buffer.glyph_infos) == 1 and buffer.glyph_infos[0].codepoint != 0
+        self._drawn[_EMOJI] += is_one
+        return is_one
+
     def mono_draws(self, character: str) -> bool:
         """Tell whether the font for text in columns has the character."""
         return ord(character) in coverage("fimo")
@@ -97,6 +121,13 @@ class Fonts:
             (folder / f"{key}.ttf").write_bytes(
                 joined(data, text, words, language) if words and key not in _MONO else data
             )
+        scripts = [name for name in _SCRIPTS if name in self._drawn]
+        for name in scripts:
+            for weight in _WEIGHTS[: 1 if name == _EMOJI else 2]:
+                data = subset(_face(name), text, weight)
+                if words:
+                    data = joined(data, text, words, language)
+                (folder / f"{name}{weight}.ttf").write_bytes(data)
         installed = [source for source in self._drawn if isinstance(source, Path)]
         for number, path in enumerate(installed):
             data = path.read_bytes()
@@ -106,10 +137,10 @@ class Fonts:
                     data = joined(data, text, words, language)
             (folder / f"installed{number}{path.suffix}").write_bytes(data)
         places = [folder, *([cjk.parent] if (cjk := _cjk_file()) and _NOTO_CJK in self._drawn else [])]
-        fonts = Found(include_system_fonts=False, include_embedded_fonts=False, font_paths=cast("Any", places))
+        fonts = Found(include_system_fonts=False, include_embedded_fonts=True, font_paths=cast("Any", places))
         others = sorted({font.family for font in fonts.fonts() if "installed" in Path(font.path or "").name})
         known = set(fonts.families())
-        chosen = [name for name in (*families, f"Noto Sans {self._cjk}", *others) if name in known]
+        chosen = [name for name in (*families, f"Noto Sans {self._cjk}", *scripts, *others) if name in known]
         body = coverage(_FAMILIES["Noto Sans"][0])
         whole = "".join(sign for sign in sorted(set(text)) if _is_apart(sign) and ord(sign) not in body)
         return Chain(fonts, chosen, ["Fira Mono", *chosen], whole)
@@ -134,13 +165,25 @@ def preload() -> None:
 def _order() -> Iterator[str]:
     yield from _FAMILIES
     yield _NOTO_CJK
+    yield from _SCRIPTS
 
 
+@cache
 def _points(family: str) -> frozenset[int]:
-    if family != _NOTO_CJK:
+    if family in _FAMILIES:
         return coverage(_FAMILIES[family][0])
+    if family in _SCRIPTS:
+        return frozenset(_face(family).unicodes)
     path = _cjk_file()
     return _covered(path) if path is not None else frozenset()
+
+
+@cache
+def _face(family: str) -> Any:  # noqa: ANN401 - uharfbuzz brings no types
+    """Return a variable font."""
+    harfbuzz = cast("Any", import_module("uharfbuzz"))
+    file = resources.files("manimgx_fonts").joinpath(_SCRIPTS[family])
+    return harfbuzz.Face(harfbuzz.Blob(file.read_bytes()))
 
 
 @cache

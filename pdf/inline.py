@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from html import unescape
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from urllib.parse import quote, unquote
 
+from .formulas import NotUnderstoodError, formula
 from .measure import breaking
 
 if TYPE_CHECKING:
@@ -20,8 +22,12 @@ Node = list[Any]
 Runs = list[Any]
 """Texts and nodes."""
 
-_MARKUP = re.compile(r"[\\`*_\[\]!<&~^]| \n")
-_BREAK = re.compile(r"<br\s*/?>[ ]*", re.IGNORECASE)
+_Stack = list[tuple[str, Runs]]
+"""What was begun and has not ended, each with its runs."""
+
+_MARKUP = re.compile(r"[\\`*_\[\]!<&~^$]| \n")
+_TAG = re.compile(r"<(/?)([a-z][a-z0-9]*)\b([^<>]*)>", re.IGNORECASE)
+_ATTRIBUTE = re.compile(r"""\b(href|src|alt)\s*=\s*(?:"([^"]*)"|'([^']*)')""", re.IGNORECASE)
 _URL = re.compile(
     r"https?://[^\s<>\"'`|{}\\^\[\]\u3000-\u303f\uff00-\uffef]*[^\s<>\"'`|{}\\^\[\]\u3000-\u303f\uff00-\uffef.,;:!?)*_~]"
 )
@@ -34,7 +40,17 @@ _SAFE = "%/:=&?~#+!$,;'@()*[]"
 """What stays as it is in an address that becomes part of a PDF."""
 
 _LOOKS = {"strong": "bold", "em": "italic", "s": "strike"}
-_HOLDING = frozenset(("bold", "italic", "strike", "link", "goto"))
+_TAGS = {
+    "b": "bold", "strong": "bold", "summary": "bold", "i": "italic", "em": "italic", "s": "strike", "del": "strike",
+    "code": "typed", "tt": "typed", "samp": "typed", "sub": "lowered", "sup": "raised", "kbd": "key", "mark": "marked",
+    "u": "underlined", "ins": "underlined",
+}  # fmt: skip
+"""What elements of HTML mean in running text."""
+
+_BARE = frozenset(("details", "div", "p", "span", "center", "small", "font", "abbr", "picture", "section", "article"))
+"""Elements of which the text is all that is left."""
+
+_HOLDING = frozenset(("link", "goto", *_LOOKS.values(), *_TAGS.values()))
 """Kinds of runs whose last part is runs again."""
 
 
@@ -100,38 +116,68 @@ class Inline:
         return self._walk(tokens, room)
 
     def _walk(self, tokens: list[Token], room: float) -> Runs:
-        stack, links = [Runs()], 0
+        stack: _Stack = [("", Runs())]
+        was_tag = True
         for token in tokens:
             name, _, side = token.type.rpartition("_")
-            here = stack[-1]
+            here = stack[-1][1]
             if side == "close":
-                stack.pop()
-                links -= name == "link"
-            elif name in _LOOKS or name == "link":
-                node: Node | None = (
-                    [_LOOKS[name], []] if name in _LOOKS else self._link(str(token.attrGet("href") or ""))
-                )
-                if node:
-                    here.append(node)
-                stack.append(node[-1] if node else here)
-                links += name == "link"
+                _end(stack, name)
+            elif name in _LOOKS:
+                _begin(stack, name, [_LOOKS[name], []])
+            elif name == "link":
+                _begin(stack, name, self._link(str(token.attrGet("href") or "")))
+            elif token.type == "html_inline":
+                self._tag(token.content, stack, room)
             elif token.type == "image":
-                source = str(token.attrGet("src") or "")
-                reference = source if _ADDRESS.match(source) else unquote(source)
-                here.append(self._setting.show(reference, self._setting.fit(token.content), room))
+                here.append(self._picture(str(token.attrGet("src") or ""), token.content, room))
             elif token.type in ("footnote_ref", "footnote_anchor"):
                 here.append(self._note(token, room))
             elif token.type == "softbreak":
-                here.append(" ")
+                if not was_tag or (here and here[-1] != ["break"]):
+                    here.append(" ")
             elif token.type == "hardbreak":
                 here.append(["break"])
             elif token.type == "code_inline":
                 self.written += token.content
                 here.append(["code", self._setting.fit(token.content)])
+            elif token.type == "formula":
+                self.written += token.content
+                here.append(equation(token.content, token.markup, self._setting))
             elif token.content:
                 self.written += token.content
-                here += self._text(_BREAK.sub("\n", token.content), linked=not links)
-        return stack[0]
+                begins = was_tag and (not here or here[-1] == ["break"] or str(here[-1]).endswith(" "))
+                is_link = any(name in ("link", "a") for name, _ in stack)
+                here += self._text(token.content.lstrip(" ") if begins else token.content, linked=not is_link)
+            # Where a line was broken, or a comment stood, no two spaces meet.
+            was_tag = token.type == "html_inline"
+        return stack[0][1]
+
+    def _tag(self, tag: str, stack: _Stack, room: float) -> None:
+        """Take an element of HTML for what it means; one that means nothing here is text."""
+        found = _TAG.fullmatch(tag)
+        name = found[2].casefold() if found else ""
+        said = {one[1].casefold(): one[2] or one[3] or "" for one in _ATTRIBUTE.finditer(found[3])} if found else {}
+        here = stack[-1][1]
+        if name == "br":
+            here.append(["break"])
+        elif name == "img" and "src" in said:
+            here.append(self._picture(said["src"], said.get("alt", ""), room))
+        elif found and found[1] and any(name == begun for begun, _ in stack):
+            _end(stack, name)
+            if name == "summary":
+                stack[-1][1].append(["break"])
+        elif found and not found[1] and name in _TAGS:
+            _begin(stack, name, [_TAGS[name], []])
+        elif found and not found[1] and name == "a":
+            _begin(stack, name, self._link(unescape(said.get("href", ""))))
+        elif name not in _BARE and not tag.startswith("<!--"):
+            self.written += tag
+            here.append(self._setting.fit(tag))
+
+    def _picture(self, source: str, alt: str, room: float) -> Node:
+        reference = source if _ADDRESS.match(source) else unquote(source)
+        return self._setting.show(reference, self._setting.fit(alt), room)
 
     def _text(self, text: str, *, linked: bool) -> Iterator[Any]:
         """Yield a text in parts, so that its lines end, and the URLs in it can be clicked."""
@@ -181,6 +227,28 @@ class Inline:
         return ["note", number, is_mark]
 
 
+def equation(tex: str, written: str, setting: Setting) -> Any:  # noqa: ANN401 - a node, or a text
+    """Return the node of a formula; as it is written, if it is none."""
+    try:
+        return ["formula", tex, formula(tex, setting.fit)]
+    except NotUnderstoodError:
+        return setting.fit(written)
+
+
+def _begin(stack: _Stack, name: str, node: Node | None) -> None:
+    """Begin what holds runs; without a node they go on where they are."""
+    here = stack[-1][1]
+    if node:
+        here.append(node)
+    stack.append((name, node[-1] if node else here))
+
+
+def _end(stack: _Stack, name: str) -> None:
+    """End what was begun last by that name, and all that was begun in it."""
+    while len(stack) > 1 and stack.pop()[0] != name:
+        pass
+
+
 def plain(runs: Runs) -> str:
     """Return what can be read in runs, without numbers of footnotes."""
     parts: list[str] = []
@@ -188,7 +256,7 @@ def plain(runs: Runs) -> str:
         match run:
             case str():
                 parts.append(run)
-            case ["code", text]:
+            case ["code", text] | ["formula", text, _]:
                 parts.append(text)
             case ["picture", *_, alt] | ["missing", alt, _, _]:
                 parts.append(f"[{alt}]")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import regex
 
-from .inline import Inline, Node, Runs, Setting, fitted, plain
+from .inline import Inline, Node, Runs, Setting, equation, fitted, plain
 from .markdown_rules import DEEPEST, JOINED, parser
 from .measure import CELL, cells
 from .tables import parts_of
@@ -120,6 +120,11 @@ class Markdown:
                 yield from self._listing(token, lists, depth, room)
             case "table":
                 yield from self._table(token, room)
+            case "dl_open":
+                yield self._definitions(lists, depth, room)
+            case "equation":
+                shown = equation(token.content, f"$${token.content}$$", self._setting)
+                yield ["equation", *shown[1:]] if isinstance(shown, list) else ["text", False, [shown]]
             case "hr":
                 yield ["rule"]
             case "page_break":
@@ -169,6 +174,16 @@ class Markdown:
                 if blocks and blocks[0][0] == "text":
                     blocks[0][-1].insert(0, f"{marker} ")
                 yield from blocks or [["text", False, [marker]]]
+
+    def _definitions(self, lists: int, depth: int, room: float) -> Node:
+        items: list[Node] = []
+        inner = _less(room, INDENT_PT)
+        while self._tokens and (token := self._tokens.pop()).type != "dl_close":
+            if token.type == "dt_open":
+                items.append([[run for block in self._until("dt_close", lists, depth, room) for run in block[-1]], []])
+            elif token.type == "dd_open" and items:
+                items[-1][1] += self._until("dd_close", lists, depth + 1, inner)
+        return ["terms", bool(items and with_direction(items[0][0])[0]), items]
 
     def _table(self, token: Token, room: float) -> Iterator[Node]:
         rows: list[list[Runs]] = []

@@ -1,4 +1,4 @@
-"""What is understood as Markdown: CommonMark with footnotes, front matter, page breaks and tables that lose no text."""
+"""What is understood as Markdown: CommonMark with footnotes, definitions, formulas, and tables that lose no text."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import re
 from typing import TYPE_CHECKING
 
 from markdown_it import MarkdownIt
+from mdit_py_plugins.deflist import deflist_plugin
 from mdit_py_plugins.footnote import footnote_plugin
 from mdit_py_plugins.front_matter import front_matter_plugin
 
 if TYPE_CHECKING:
     from markdown_it.rules_block import StateBlock
+    from markdown_it.rules_inline import StateInline
 
 
 DEEPEST = 100
@@ -20,6 +22,9 @@ JOINED = "rows that were joined"
 """Where the parser's environment counts the table rows that had too many cells."""
 
 _PAGE_BREAK = re.compile(r"\\(?:pagebreak|newpage)|<!--\s*page-?\s?break\s*-->", re.IGNORECASE)
+_FORMULA = re.compile(r"\$\$([^$]+)\$\$|\$(?![\s$])((?:[^$\\]|\\.)*?)(?<!\s)\$(?![\w$])", re.DOTALL)
+"""As pandoc has it, so that prices are none; nor is what stands right before a letter, as names of variables."""
+
 _RULER = re.compile(r"[|:\-\s]*-[|:\-\s]*")
 _MARK = re.compile(r":?-+:?")
 _BAR = re.compile(r"(?<!\\)\|")
@@ -28,13 +33,17 @@ _CODE = re.compile(r"(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)")
 
 def parser() -> MarkdownIt:
     """Return a parser of blocks; running text is parsed when its block is drawn, to save memory."""
-    made = MarkdownIt("commonmark", {"html": False, "maxNesting": DEEPEST}).enable("strikethrough")
+    made = MarkdownIt("commonmark", {"html": True, "maxNesting": DEEPEST}).enable("strikethrough")
+    made.use(deflist_plugin)
     made.use(footnote_plugin)
     made.use(front_matter_plugin)
     made.disable(["inline", "text_join", "footnote_tail", "html_block"])
     interrupts = ["paragraph", "reference"]
     made.block.ruler.before("fence", "page_break", _page_break, {"alt": [*interrupts, "blockquote", "list"]})
     made.block.ruler.before("page_break", "own_table", _table, {"alt": interrupts})
+    made.block.ruler.after("page_break", "comment", _comment, {"alt": interrupts})
+    made.block.ruler.after("page_break", "equation", _equation, {"alt": interrupts})
+    made.inline.ruler.after("escape", "formula", _formula)
     # Every link is parsed; which of them may be clicked is decided where they are drawn, and said in the report.
     made.validateLink = lambda url: True
     return made
@@ -47,6 +56,46 @@ def _page_break(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     if not silent:
         state.push("page_break", "", 0)
         state.line = start + 1
+    return True
+
+
+def _comment(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """Leave out a comment, however many paragraphs it has."""
+    return _enclosed(state, start, end, ("<!--", "-->"), "", is_silent=silent)
+
+
+def _equation(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    return _enclosed(state, start, end, ("$$", "$$"), "equation", is_silent=silent)
+
+
+def _enclosed(state: StateBlock, start: int, end: int, marks: tuple[str, str], kind: str, *, is_silent: bool) -> bool:
+    """Parse lines of which the first begins with one mark, and the last ends with the other."""
+    first = _line(state, start)
+    if not first.startswith(marks[0]) or state.is_code_block(start):
+        return False
+    lines = [first.removeprefix(marks[0])]
+    while not lines[-1].endswith(marks[1]):
+        at = start + len(lines)
+        if at >= end or state.sCount[at] < state.blkIndent:
+            return False
+        lines.append(_line(state, at))
+    if not is_silent:
+        if kind:
+            state.push(kind, "", 0).content = "\n".join(lines).removesuffix(marks[1]).strip()
+        state.line = start + len(lines)
+    return True
+
+
+def _formula(state: StateInline, silent: bool) -> bool:
+    if state.src[state.pos] != "$" or state.src[state.pos - 1 : state.pos].isalnum():
+        return False
+    found = _FORMULA.match(state.src, state.pos, state.posMax)
+    if found is None:
+        return False
+    if not silent:
+        token = state.push("formula", "", 0)
+        token.content, token.markup = (found[1] or found[2]).strip(), found[0]
+    state.pos = found.end()
     return True
 
 

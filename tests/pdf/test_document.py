@@ -108,11 +108,11 @@ def test_footnotes_are_numbered_by_use_and_stand_at_the_end():
 @pytest.mark.needs("pdftotext")
 def test_lists_tables_and_inline_marks_are_all_there():
     made = rendered(
-        "- [ ] open\n- [x] done\n\n3. three\n4. four\n\n> quoted\n\n**b** *i* ~~s~~ `c` <b>raw</b> a<br>b\n\n"
+        "- [ ] open\n- [x] done\n\n3. three\n4. four\n\n> quoted\n\n**b** *i* ~~s~~ `c` <b>d</b> List<T> a<br> b\n\n"
         "| `a\\|b` | c |\n|---|---|\n| 1 |\n"
     )
     text = " ".join(made.text().split())
-    for words in ("☐ open", "☑ done", "3. three", "4. four", "quoted", "b i s c <b>raw</b> a b", "a|b"):
+    for words in ("☐ open", "☑ done", "3. three", "4. four", "quoted", "b i s c d List<T> a b", "a|b"):
         assert words in text
 
 
@@ -233,7 +233,8 @@ def test_a_document_with_everything_in_it_comes_out_whole(tmp_path):
         "Second chapter",
         "すべて正常です",
         "السلام عليكم",
-        "[flag FR]",
+        "[keycap 1]",
+        "🇫🇷",
         "2. Written in its place",
     ):
         assert words in text
@@ -244,3 +245,51 @@ def test_a_document_claims_to_be_accessible_unless_its_headings_leave_a_level_ou
     made = rendered("# One\n\n### Three")
     assert b"pdfuaid" not in made.objects
     assert b"/Marked true" in made.objects
+
+
+@pytest.mark.needs("pdftotext")
+def test_formulas_are_set_and_prices_and_what_is_no_formula_stay_as_they_are():
+    made = rendered(
+        "It is $E = mc^2$, costs $5 and $10, or US$5-$7; $HOME/$USER, $\\nocommand{x}$ and `$x$`.\n\n"
+        "$$\n\\begin{aligned} a &= \\frac{b}{2} \\\\ &= \\sqrt[3]{c} \\end{aligned}\n$$\n\n"
+        "| $x_1$ | b |\n|-|-|\n| $\\alpha$ | c |"
+    )
+    text = " ".join(made.text().split())
+    for words in ("It is 𝐸 = 𝑚𝑐2", "costs $5 and $10, or US$5-$7; $HOME/$USER, $\\nocommand{x}$ and $x$.", "𝑥1", "𝛼"):
+        assert words in text
+    assert b"NewCMMath" in made.pdf
+    assert b"<pdfuaid:part>1<" in rendered("# A\n\n$$x^2$$").objects
+
+
+@pytest.mark.parametrize(
+    "tex", [r"\frac{1}{1+" * 60 + "x" + "}" * 60, "x_{" * 80 + "1" + "}" * 80, "{" * 500, "a" * 5_000]
+)
+def test_no_formula_keeps_a_document_from_being_written(tex):
+    assert rendered(f"> - a\n>   - ${tex}$\n>\n>     $$\n>     {tex}\n>     $$").report.pages
+
+
+@pytest.mark.needs("pdftotext")
+def test_elements_of_html_are_what_they_mean_and_comments_are_nothing():
+    made = rendered(
+        "<details>\n<summary>More</summary>\n\nH<sub>2</sub>O <kbd>Ctrl</kbd> <u>u</u> <mark>m</mark> "
+        "<a href='https://x.example'>there</a> <!-- gone --> **b <kbd>k** end\n\n</details>\n\n"
+        "<!-- gone\n\n# gone -->\n\nMap<K, V> </b> stays"
+    )
+    text = " ".join(made.text().split())
+    assert text.startswith("More H2O Ctrl u m there b k end Map<K, V> </b> stays")
+    assert "gone" not in text
+    assert made.links == 1
+
+
+@pytest.mark.needs("pdftotext")
+def test_definitions_stand_below_their_terms():
+    made = rendered("Term *one*\n: its meaning\n\n: another, with\n\n  - a list\n\nTwo\n: x")
+    assert " ".join(made.text().split()).startswith("Term one its meaning another, with • a list Two x")
+
+
+@pytest.mark.needs("pdftotext")
+def test_emoji_are_drawn_and_signs_of_a_colour_have_it():
+    made = rendered("✅ 🟢 🟡 🔴 👍🏽 🇫🇷 👨‍👩‍👧 😀", page_numbers=False)
+    assert made.report.replaced == ()
+    assert "".join(made.text().split()) == "✅🟢🟡🔴👍🏽🇫🇷👨‍👩‍👧😀"
+    assert b"0.10196" in made.operators
