@@ -1,18 +1,31 @@
 """Tells a picture from what only claims to be one, by decoding it; runs in a worker process, on files nobody trusts."""
 
 import importlib
+import io
+import math
 import re
 import struct
+import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
-from PIL import Image, ImageOps, UnidentifiedImageError
+from PIL import Image, ImageChops, ImageFile, ImageOps, UnidentifiedImageError
 
 from ..budget.ceilings import PICTURE_BYTES
 from ..budget.formats import is_image
-from .picture_kinds import FORMATS, HEAD_BYTES, root_tag, sniff
+from .picture_kinds import FORMATS, HEAD_BYTES, root_tag, said, sniff
+from .picture_metadata import (
+    KeptError,
+    drawn_png,
+    ends_early,
+    jpeg_segments,
+    png_chunks,
+    unpacks_too_far,
+    without_metadata,
+)
 
 MAX_PIXELS = 64_000_000
 """Largest picture that is decoded: some 256 MB of memory, and more than the cameras of phones take."""
@@ -21,9 +34,17 @@ THUMBNAILS = ((320, 70), (320, 45), (256, 40), (192, 40), (128, 40))
 """Longest side in pixels and JPEG quality of a thumbnail, tried in turn until one is small enough: the last is so for
 noise. Photographs, drawings and pages of text mostly fit the first two."""
 
-_COUNT_FRAMES_BYTES = 4_000_000
+_TEXT_BYTES = 1_000_000
+_FRAMES_S = 4.0
+"""Longest time for the frames of an animation behind the first."""
+
 _ORIENTATION = 0x0112
-_SHOWN_INFO = ("icc_profile", "transparency", "gamma")
+_FRAMES_OF_JPEG = frozenset((*range(0xC0, 0xC4), *range(0xC5, 0xC8), *range(0xC9, 0xCC), *range(0xCD, 0xD0)))
+_LOSSLESS = frozenset((0xC3, 0xC7, 0xCB, 0xCF))
+"""Markers of frames in ITU-T T.81, table B.1."""
+
+_CUT_SHORT = ("truncated", "unexpected end", "not enough", "eof", "premature", "not a complete", "incomplete")
+"""What decoders say of files that end early."""
 
 Found = dict[str, Any]
 
@@ -34,7 +55,7 @@ def load() -> None:
 
 
 def inspect(path: str, *, strip_to: str = "", thumbnail_to: str = "", max_pixels: int = MAX_PIXELS) -> Found:
-    """Decode the picture in `path` and describe it.
+    """Decode the picture in `path`, every frame of it, and describe it.
 
     Args:
         path: the file.
@@ -44,38 +65,108 @@ def inspect(path: str, *, strip_to: str = "", thumbnail_to: str = "", max_pixels
 
     Returns:
         `format`, `width`, `height` and so on of a picture; of anything else `bad` (`empty`, `not_an_image`,
-        `unsupported`, `truncated`, `too_many_pixels`, `corrupt`), `said` (the exception in a line) and `kind`.
+        `unsupported`, `truncated`, `too_many_pixels`, `corrupt`), `error` (the exception in a line), `kind`, `there`
+        (what there is of one that is truncated) and `says` (what the content says of itself).
     """
     head = _head(path)
     kind = sniff(head)
     if kind == "empty":
-        return {"bad": "empty", "kind": kind, "said": ""}
+        return {"bad": "empty", "kind": kind, "error": ""}
     if is_image(kind):  # and none that Pillow is let see
-        return {"bad": "unsupported", "kind": kind, "said": ""}
+        return {"bad": "unsupported", "kind": kind, "error": ""}
     if kind not in FORMATS and kind != "binary":
-        return {"bad": "not_an_image", "kind": kind, "said": ""}
+        return {"bad": "not_an_image", "kind": kind, "error": "", "says": said(head, kind)}
     if kind == "SVG":
         return _svg(head)
     formats = _formats()
     if kind == "HEIF" and "HEIF" not in formats:
-        return {"bad": "unsupported", "kind": "HEIC image", "said": "no decoder for HEIC is installed"}
+        return {"bad": "unsupported", "kind": "HEIC image", "error": "no decoder for HEIC is installed"}
+    data = Path(path).read_bytes()
+    if odd := _odd_jpeg(data) if kind == "JPEG" else "":
+        return {"bad": "unsupported", "kind": odd, "error": ""}
     Image.MAX_IMAGE_PIXELS = max_pixels
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             warnings.simplefilter("error", Image.DecompressionBombWarning)
-            with Image.open(path, formats=formats) as picture:
-                return _described(picture, path, strip_to, thumbnail_to)
+            with Image.open(io.BytesIO(_drawn(data, kind)), formats=formats) as picture:
+                found = _described(picture, thumbnail_to)
     except Exception as error:
         if isinstance(error, MemoryError):
             raise
         # Pillow's plugins raise all kinds of exceptions about damaged files.
-        return {"bad": _reason(error, kind), "kind": kind, "said": _line(error)}
+        bad = _reason(error, kind)
+        if bad == "corrupt" and ends_early(data, kind):
+            bad = "truncated"
+        there = _there(data, formats) if bad == "truncated" else ""
+        return {"bad": bad, "kind": kind, "error": _line(error), "there": there}
+    if kind == "PNG" and unpacks_too_far(data, _TEXT_BYTES):
+        found["note"] = f"a packed text in it is longer than {_TEXT_BYTES:,} bytes; strip leaves it out"
+    return found | (_stripped(data, found, strip_to) if strip_to else {})
+
+
+def _drawn(data: bytes, kind: str) -> bytes:
+    """Return what a decoder is to see.
+
+    Raises:
+        SyntaxError: a checksum of what is drawn does not hold.
+        EOFError: the file ends before its end.
+    """
+    if kind != "PNG":
+        return data
+    chunks = list(png_chunks(data))
+    if broken := next((chunk for chunk in chunks if chunk.is_needed and not chunk.holds), None):
+        raise SyntaxError(f"the checksum of {broken.name.decode('ascii', 'replace')} does not hold")
+    if chunks and (chunks[-1].is_cut or chunks[-1].name != b"IEND") and chunks[0].name == b"IHDR":
+        raise EOFError("truncated: the file ends before IEND")
+    return drawn_png(data)
+
+
+def _odd_jpeg(data: bytes) -> str:
+    """Name the JPEG that no decoder here knows, though it is a JPEG."""
+    with suppress(KeptError):
+        for marker, start, _ in jpeg_segments(data):
+            if marker in _FRAMES_OF_JPEG:
+                return (
+                    "lossless JPEG image"
+                    if marker in _LOSSLESS
+                    else (
+                        f"JPEG image of {data[start + 4]} bits a colour"
+                        if data[start + 4 : start + 5] > b"\x08"
+                        else ""
+                    )
+                )
+    return ""
+
+
+def _there(data: bytes, formats: list[str]) -> str:
+    """Tell what there is of a picture that ends early: how many of its rows, or of its frames."""
+    ImageFile.LOAD_TRUNCATED_IMAGES = True
+    try:
+        with Image.open(io.BytesIO(data), formats=formats) as picture:
+            width, height, form = picture.width, picture.height, picture.format
+            picture.load()
+            last = cast("Any", picture.crop((0, height - 1, width, height))).resize(picture.size)
+            drawn = ImageChops.difference(picture.convert("RGB"), last.convert("RGB")).getbbox()
+            rows = drawn[3] if drawn else 0
+            return f"some {rows:,} of {height:,} rows of a {form} image of {width:,} x {height:,} pixels are there"
+    except Exception:  # noqa: BLE001 - there is too little of it to tell anything
+        return ""
+    finally:
+        ImageFile.LOAD_TRUNCATED_IMAGES = False
+
+
+def _stripped(data: bytes, found: Found, path: str) -> Found:
+    try:
+        Path(path).write_bytes(without_metadata(data, found["format"], found["orientation"]))
+    except KeptError as error:
+        return {"stripped": False, "note": f"metadata is still in it: {error}"}
+    return {"stripped": True}
 
 
 def _svg(head: bytes) -> Found:
     root = root_tag(head)
-    found: Found = {"format": "SVG", "note": "SVG is kept as text and never rendered"}
+    found: Found = {"format": "SVG", "note": "SVG is kept as text, with all that it says, and never rendered"}
     box = re.search(rb"viewBox\s*=\s*[\"']\s*[-\d.e]+[\s,]+[-\d.e]+[\s,]+([\d.]+)[\s,]+([\d.]+)", root)
     for number, side in enumerate((b"width", b"height"), 1):
         given = re.search(rb"\s" + side + rb"\s*=\s*[\"']\s*([\d.]{1,12})(?:px)?\s*[\"']", root) or None
@@ -98,9 +189,8 @@ def _formats() -> list[str]:
     return [*formats, "HEIF"]
 
 
-def _described(picture: Image.Image, path: str, strip_to: str, thumbnail_to: str) -> Found:
+def _described(picture: Image.Image, thumbnail_to: str) -> Found:
     animated = bool(getattr(picture, "is_animated", False)) and picture.format != "MPO"
-    frames = {"frames": _frames(picture, path)} if animated else {}
     orientation = _orientation(picture)
     # Everything up to here only read headers; this decodes, and finds what is missing.
     picture.load()
@@ -110,25 +200,23 @@ def _described(picture: Image.Image, path: str, strip_to: str, thumbnail_to: str
         "height": picture.height,
         "mode": picture.mode,
         "animated": animated,
-        **frames,
         "orientation": orientation,
         "blank": _blank(picture),
-        "stripped": bool(strip_to) and not animated,
     }
-    if strip_to and not animated:
-        _strip(picture, strip_to, orientation)
     if thumbnail_to:
         found["thumbnail"] = _thumbnail(picture, thumbnail_to)
-    return found
+    return found | (_frames(picture) if animated else {})
 
 
-def _frames(picture: Image.Image, path: str) -> int | None:
-    """Count the frames of an animation; None where that would take reading a large file to its end."""
-    if Path(path).stat().st_size > _COUNT_FRAMES_BYTES:
-        return None
-    count = cast("int", getattr(picture, "n_frames", 1))
-    picture.seek(0)
-    return count
+def _frames(picture: Image.Image) -> Found:
+    """Decode the further frames, as many as there is time for, and count them."""
+    started, count = time.monotonic(), cast("int", getattr(picture, "n_frames", 1))
+    for number in range(1, count):
+        if time.monotonic() - started > _FRAMES_S:
+            return {"frames": count, "note": f"the first {number} frames were decoded"}
+        picture.seek(number)
+        picture.load()
+    return {"frames": count}
 
 
 def _orientation(picture: Image.Image) -> int:
@@ -147,28 +235,9 @@ def _blank(picture: Image.Image) -> bool:
     return transparent or all(low == high for low, high in bands)
 
 
-def _strip(picture: Image.Image, path: str, orientation: int) -> None:
-    """Write the picture without EXIF, GPS, XMP, comments and texts; turned upright, as nothing says so any more."""
-    kept = {name: picture.info[name] for name in _SHOWN_INFO if name in picture.info}
-    upright = ImageOps.exif_transpose(picture)
-    upright.info = cast("dict[str | tuple[int, int], Any]", kept)
-    options: dict[str, Any] = {"icc_profile": kept["icc_profile"]} if "icc_profile" in kept else {}
-    name = "JPEG" if picture.format == "MPO" else picture.format
-    if name == "JPEG":
-        # The same quantisation as before keeps the loss too small to see; it needs the untouched original.
-        options |= {"quality": 95} if orientation != 1 or picture.format == "MPO" else {"qtables": _tables(picture)}
-    elif name in ("WEBP", "AVIF"):
-        options |= {"quality": 90, "lossless": True} if name == "WEBP" and picture.mode == "RGBA" else {"quality": 90}
-    upright.save(path, format=name, exif=b"", **options)
-
-
-def _tables(picture: Image.Image) -> Mapping[int, Sequence[int]]:
-    return cast("Mapping[int, Sequence[int]]", getattr(picture, "quantization", {}))
-
-
 def _thumbnail(picture: Image.Image, path: str) -> str:
     """Write a small picture for the eye and return its media type."""
-    small = ImageOps.exif_transpose(picture)
+    small = eight_bits(ImageOps.exif_transpose(picture))
     if small.mode not in ("RGB", "RGBA", "L"):
         small = small.convert("RGBA" if small.mode in ("LA", "PA", "La") or "transparency" in small.info else "RGB")
     small.thumbnail((THUMBNAILS[0][0], THUMBNAILS[0][0]), reducing_gap=2.0)
@@ -189,26 +258,45 @@ def _thumbnail(picture: Image.Image, path: str) -> str:
     return "image/jpeg"
 
 
+def eight_bits(picture: Image.Image) -> Image.Image:
+    """Return a picture with more than eight bits a pixel as grey ones; the decoder itself would only cut them off.
+
+    Whole numbers of 16 bits have all of their range, unless they use no more than 12 bits; others have what they use.
+    """
+    if picture.mode.startswith("I;16"):
+        picture = picture.convert("I")
+        most = cast("tuple[int, int]", picture.getextrema())[1]
+        low, high = 0.0, 4095.0 if most <= 4095 else 65535.0
+    elif picture.mode in ("I", "F"):
+        low, high = cast("tuple[float, float]", picture.getextrema())
+        if not (math.isfinite(low) and math.isfinite(high)):
+            low, high = 0.0, 1.0
+    else:
+        return picture
+    scale = 255 / (high - low) if high > low else 0.0
+    # Pillow does not say the type of all that this may be given.
+    grey = cast("Any", picture).point(lambda value: value * scale - low * scale)  # pyright: ignore[reportUnknownLambdaType]
+    return cast("Image.Image", grey.convert("L"))
+
+
 def _reason(error: Exception, kind: str) -> str:
     if isinstance(error, Image.DecompressionBombWarning | Image.DecompressionBombError):
         return "too_many_pixels"
     if isinstance(error, UnidentifiedImageError):
         return "corrupt" if kind in FORMATS else "not_an_image"
-    said = str(error).lower()
-    if "decompressed data too large" in said or "decompression bomb" in said:
+    told = str(error).lower()
+    if "decompression bomb" in told:
         return "too_many_pixels"
-    if isinstance(error, OSError | EOFError | SyntaxError) and any(
-        word in said for word in ("truncated", "unexpected end", "not enough", "eof")
-    ):
+    if isinstance(error, EOFError) or any(word in told for word in _CUT_SHORT):
         return "truncated"
     return "corrupt"
 
 
 def _line(error: Exception) -> str:
-    said = re.sub(r"\s+", " ", str(error)).strip()
-    # Pillow names the file that it was given; that name is ours and says nothing.
-    said = re.sub(r" ?'/[^']*'", " the file", said)
-    return f"{type(error).__name__}: {said}"[:200]
+    told = re.sub(r"\s+", " ", str(error)).strip()
+    # Pillow names what it was given; that is ours and says nothing.
+    told = re.sub(r" ?<_io\.BytesIO[^>]*>", " the file", told)
+    return f"{type(error).__name__}: {told}"[:200]
 
 
 def _head(path: str) -> bytes:

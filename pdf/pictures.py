@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import base64
 import io
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 from .options import Missing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
-
-    from PIL import Image
 
     from .inline import Node
     from .options import Pictures
@@ -98,6 +96,8 @@ def prepared(path: Path, width_pt: float) -> tuple[bytes, str]:
     """
     from PIL import Image, ImageOps
 
+    from ..content.pictures import eight_bits
+
     most = max(int(width_pt / 72 * _PRINTED_DPI), 1)
     with Image.open(path, formats=_FORMATS) as image:
         kind = "jpeg" if image.format == "JPEG" else "png"
@@ -109,7 +109,7 @@ def prepared(path: Path, width_pt: float) -> tuple[bytes, str]:
             # Its decoder can halve a picture while it reads it.
             image.draft("RGB", (most, most))
         image.load()
-        picture = _eight_bits(ImageOps.exif_transpose(image))
+        picture = eight_bits(ImageOps.exif_transpose(image))
         picture = picture.convert("RGB" if picture.mode in ("L", "RGB", "CMYK", "YCbCr", "1") else "RGBA")
         if picture.width > most:
             picture.thumbnail((most, max(most * picture.height // picture.width, 1)))
@@ -118,17 +118,3 @@ def prepared(path: Path, width_pt: float) -> tuple[bytes, str]:
         output = io.BytesIO()
         picture.save(output, kind, icc_profile=profile, quality=88)
         return output.getvalue(), kind
-
-
-def _eight_bits(picture: Image.Image) -> Image.Image:
-    """Return a picture with more than eight bits a pixel as grey ones; the decoder itself would only cut them off."""
-    if picture.mode.startswith("I;16"):
-        low, high = 0.0, 65535.0
-    elif picture.mode in ("I", "F"):
-        low, high = cast("tuple[float, float]", picture.getextrema())
-    else:
-        return picture
-    scale = 255 / (high - low) if high > low else 0.0
-    # Pillow does not say the type of all that this may be given.
-    grey = cast("Any", picture).point(lambda value: value * scale - low * scale)  # pyright: ignore[reportUnknownLambdaType]
-    return cast("Image.Image", grey.convert("L"))

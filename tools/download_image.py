@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
@@ -33,6 +34,10 @@ _CAUSES: Mapping[str, tuple[str, str]] = {
     "empty": ("the answer has no content", "Check the address"),
     "not_an_image": ("the content is no image: {kind}", "Give the address of the image file itself"),
     "unsupported": ("{kind}, a format that cannot be decoded here", "Look for a JPEG or PNG of it"),
+    "no_heic": (
+        "HEIC image, for which no decoder is installed",
+        "Install where the server runs: pip install 'bursar[heic]'",
+    ),
     "truncated": ("the image is cut short", "Try again; if it stays so, use another source"),
     "too_many_pixels": ("the image would unpack to too many pixels", "Look for a smaller version"),
     "corrupt": ("the image is damaged", "Try again; if it stays so, use another source"),
@@ -45,8 +50,9 @@ _WITHHELD = (
     "not shown: clients of this name may print a picture to you as its base64, for thousands of tokens; if yours shows "
     "pictures, have the server started with --thumbnails on"
 )
-_KINDS = {"html": "a web page", "json": "JSON data", "text": "plain text", "binary": "unknown data"}
-_PLAIN = {"html": "html", "text": "txt", "json": "json", "PDF document": "pdf"}
+_HEIC = "Install where the server runs: pip install 'bursar[heic]'; or look for a JPEG or PNG of it"
+_KINDS = {"html": "a web page", "xml": "XML data", "json": "JSON data", "text": "plain text", "binary": "unknown data"}
+_PLAIN = {"html": "html", "xml": "xml", "Git LFS pointer": "txt", "text": "txt", "json": "json", "PDF document": "pdf"}
 
 
 class DownloadImageArgs(ToolArgs):
@@ -79,9 +85,8 @@ class DownloadImage(Tool[DownloadImageArgs]):
                     return await _again(before, args, call)
                 response = await fetching(reuse="never")
             job = _Download(args, call, response, spool)
-            if response.failure is not None:
-                return await job.failed(response.failure, _kind(spool))
-            return await job.judged()
+            failure = response.failure or _nowhere(response)
+            return await job.judged() if failure is None else await job.refused(failure)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +103,19 @@ class _Download:
             found = await self._inspect(stripped, small)
             if "bad" in found:
                 reason, kind = str(found["bad"]), str(found.get("kind", ""))
-                return await self.failed(_bad(reason, kind, self.spool.size), kind, said=str(found.get("said", "")))
+                return await self.failed(_bad(reason, kind, self.spool.size), kind, found)
             return await self._stored(found, stripped, small)
 
-    async def failed(self, failure: Failure, kind: str, said: str = "") -> Done:
+    async def refused(self, failure: Failure) -> Done:
+        """Explain why the server did not give it, with what it says itself."""
+        found: dict[str, Json] = {}
+        if self.spool.size:
+            # What it says is worth no further trouble.
+            with suppress(BursarError):
+                found = await _inspect(self.call, {"path": str(self.spool.path)}, self.response.took_s)
+        return await self.failed(failure, _kind(self.spool), {"says": found.get("says", "")})
+
+    async def failed(self, failure: Failure, kind: str, found: Mapping[str, Json]) -> Done:
         """Explain the failure; what arrived is kept, but not as an image."""
         directory = self.call.session.directory
         facts: dict[str, Fact] = {"status": "failed"}
@@ -113,8 +127,9 @@ class _Download:
             facts["http_status"] = self.response.status
         facts |= {
             "code": failure.code,
-            "error": said or f"{failure.stage}: {failure.code}",
-            "cause": failure.message,
+            "error": str(found.get("error") or f"{failure.stage}: {failure.code}"),
+            "cause": "; ".join(filter(None, (failure.message, str(found.get("there") or "")))),
+            **({"says": str(found["says"])} if found.get("says") else {}),
             "fix": failure.fix,
             "target_path": str(directory / _name(self.response.final_url, "")),
             "download_dir": str(directory),
@@ -132,7 +147,7 @@ class _Download:
         except BursarError as error:
             if error.code not in _CAUSES:
                 raise
-            return {"bad": error.code, "kind": _kind(self.spool), "said": error.message}
+            return {"bad": error.code, "kind": _kind(self.spool), "error": error.message}
 
     async def _stored(self, found: dict[str, Json], stripped: Spool, small: Spool) -> Done:
         form = FORMATS[str(found["format"])]
@@ -213,8 +228,17 @@ def _done(artifact: Artifact, args: DownloadImageArgs, call: Call, picture: Pict
     return Done(facts=facts, picture=picture)
 
 
+def _nowhere(response: Response) -> Failure | None:
+    """Explain a redirect that leads nowhere."""
+    if response.status is None or not 300 <= response.status < 400 or response.source != "network":
+        return None
+    told = f"the server answered {response.status}, and names no address to go on to"
+    return Failure("redirect", "no_location", told, "Use another address of the image")
+
+
 def _bad(reason: str, kind: str, size: int) -> Failure:
     message, fix = _CAUSES[reason]
+    fix = _HEIC if (reason, kind) == ("unsupported", "HEIC image") else fix
     named = _KINDS.get(kind, kind or "unknown data")
     stage = "size" if reason in ("too_many_pixels", "too_large") else "decode"
     return Failure(stage, reason, f"{message.format(kind=named)} ({size:,} bytes)", fix)
