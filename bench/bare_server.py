@@ -22,4 +22,5 @@ async def main():
         await server.run(incoming, outgoing, server.create_initialization_options())
 
 
-anyio.run(main)
+if __name__ == "__main__":
+    anyio.run(main)

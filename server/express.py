@@ -30,17 +30,17 @@ MODERN_VERSION = "2026-07-28"
 INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
 
 _META = "io.modelcontextprotocol/"
-_ENVELOPE = (f"{_META}protocolVersion", f"{_META}clientInfo", f"{_META}clientCapabilities")
+ENVELOPE = (f"{_META}protocolVersion", f"{_META}clientInfo", f"{_META}clientCapabilities")
 _NOBODY: tuple[object, ...] = (None, None, None)
 """An envelope that tells nothing, as it has to be once there was a handshake."""
 
-_STAMP: Mapping[str, Any] = {"resultType": "complete", "_meta": {f"{_META}serverInfo": SERVER}}
+STAMP: Mapping[str, Any] = {"resultType": "complete", "_meta": {f"{_META}serverInfo": SERVER}}
 _UNCACHED = {"ttlMs": 0, "cacheScope": "private"}
 
-_CONNECTION_CLOSED = -32000
+CONNECTION_CLOSED = -32000
 
-_REQUEST = {"jsonrpc", "id", "method", "params"}
-_CALL = {"name", "arguments", "_meta"}
+REQUEST_KEYS = {"jsonrpc", "id", "method", "params"}
+CALL_KEYS = {"name", "arguments", "_meta"}
 
 Message = dict[str, Any]
 RequestId = str | int
@@ -121,14 +121,14 @@ class Express:
         if "id" not in message:
             # The SDK, which answers nothing yet, has nothing to be notified of.
             return (method == "notifications/cancelled" and self._withdraws(given.get("requestId"))) or self._is_alone
-        is_plain = message.keys() <= _REQUEST and is_id(message["id"]) and isinstance(given.get("_meta", {}), dict)
+        is_plain = message.keys() <= REQUEST_KEYS and is_id(message["id"]) and isinstance(given.get("_meta", {}), dict)
         is_taken = is_plain and (self._meets if method == "initialize" else self._answers)(message, method, given)
         if self._era == "unknown":
             self._era = "other"  # the first request decides
         return is_taken
 
     def _withdraws(self, identity: object) -> bool:
-        flight = self._flights.get(_key(identity)) if is_id(identity) else None
+        flight = self._flights.get(flight_key(identity)) if is_id(identity) else None
         if flight is None:
             return False
         flight.is_withdrawn = True
@@ -138,7 +138,7 @@ class Express:
     def _meets(self, message: Message, _method: str, params: Message) -> bool:
         """Take a client's handshake if it has the form of one; the SDK is told of a second one by the client itself."""
         about, version = params.get("clientInfo"), params.get("protocolVersion")
-        is_proper = isinstance(version, str) and _is_somebody(about) and isinstance(params.get("capabilities"), dict)
+        is_proper = isinstance(version, str) and is_somebody(about) and isinstance(params.get("capabilities"), dict)
         if not is_proper or self._era == "modern":
             return False
         self._client = self._dispatcher.client(cast("Message", about)["name"])
@@ -171,17 +171,17 @@ class Express:
             return False
         if method == "tools/list":
             self._listed.set()
-        self._tell(message["id"], {**result, **_UNCACHED, **_STAMP} if is_modern else result)
+        self._tell(message["id"], {**result, **_UNCACHED, **STAMP} if is_modern else result)
         return True
 
     def _caller(self, meta: Message) -> Client | None:
         """Return who sends a request, which without a handshake each of them tells; None if that is for the SDK."""
-        envelope, token = tuple(meta.get(key) for key in _ENVELOPE), meta.get("progressToken")
+        envelope, token = tuple(meta.get(key) for key in ENVELOPE), meta.get("progressToken")
         if not (token is None or is_id(token)):
             return None
         if self._client is None or envelope != self._envelope:
             version, about, capabilities = envelope
-            is_proper = version == MODERN_VERSION and _is_somebody(about) and isinstance(capabilities, dict)
+            is_proper = version == MODERN_VERSION and is_somebody(about) and isinstance(capabilities, dict)
             if self._era == "handshake" or not is_proper:
                 return None
             self._era, self._envelope = "modern", envelope
@@ -193,16 +193,16 @@ class Express:
 
     def _calls(self, identity: RequestId, params: Message, client: Client) -> bool:
         tool, arguments = params.get("name"), params.get("arguments", {})
-        if not isinstance(arguments, dict) or not params.keys() <= _CALL:
+        if not isinstance(arguments, dict) or not params.keys() <= CALL_KEYS:
             return False
         if not isinstance(tool, str) or tool not in self._dispatcher.tools:
             return False
-        key = _key(identity)
+        key = flight_key(identity)
         flight = self._flights[key] = _Flight()
-        stamp: Mapping[str, Any] = _STAMP if self._era == "modern" else {}
+        stamp: Mapping[str, Any] = STAMP if self._era == "modern" else {}
 
         async def fly() -> None:
-            told: Message = {"error": {"code": _CONNECTION_CLOSED, "message": "Connection closed"}}
+            told: Message = {"error": {"code": CONNECTION_CLOSED, "message": "Connection closed"}}
             with flight.scope:
                 answer = await self._dispatcher.answer(tool, cast("Message", arguments), client)
                 told = {"result": {"content": answer.blocks(), "isError": answer.is_error, **stamp}}
@@ -233,14 +233,14 @@ def is_id(value: object) -> TypeGuard[RequestId]:
     return isinstance(value, str | int) and not isinstance(value, bool)
 
 
-def _key(identity: RequestId) -> RequestId:
+def flight_key(identity: RequestId) -> RequestId:
     """Return what a request is known by: clients may withdraw by a text what they asked by a number."""
     with suppress(ValueError):
         return int(identity)
     return identity
 
 
-def _is_somebody(about: object) -> bool:
+def is_somebody(about: object) -> bool:
     """Tell whether a client has introduced itself."""
     told = cast("Message", about) if isinstance(about, dict) else {}
     return isinstance(told.get("name"), str) and isinstance(told.get("version"), str)

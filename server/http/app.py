@@ -33,6 +33,7 @@ from ..telemetry import Telemetry
 from .access import access_for, principal_of
 from .address import Address
 from .admission import SESSION_PATH, Admission
+from .express import Express
 from .host_origin_guard import HostOriginGuard
 from .limits import Limited, Limits, OpenSessions
 
@@ -101,7 +102,7 @@ def http_app(
         return access.guarded(Limited(limits, app))
 
     routes = [
-        Route(PATH, endpoint=guarded(StreamableHTTPASGIApp(manager))),
+        Route(PATH, endpoint=guarded(Express(StreamableHTTPASGIApp(manager), dispatcher, settings.max_connections))),
         Route(SESSION_PATH, endpoint=guarded(request_response(_deleting(dispatcher)))),
         Route("/healthz", endpoint=_healthy, methods=["GET"]),
         *access.routes(),
