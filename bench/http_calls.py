@@ -2,8 +2,9 @@
 
 python bench/http_calls.py [ROUNDS]
 
-Both servers run, and take turns; figures are medians, the ratio is the median of the rounds' ratios. Artifacts are
-listed by bursar, a word is echoed by the other server. Without a handshake a call names a session, or gets a new one.
+Both servers run, and take turns; figures are medians, the ratio is the median of the rounds' ratios. A small
+file is read by bursar, a word is echoed by the other server. Without a handshake a call names a session, or gets a new
+one.
 """
 
 import asyncio
@@ -25,7 +26,7 @@ from wire import module
 
 CALLS = 400
 BARE = ("echo", {"text": "hello"})
-BURSAR = ("read_artifact", {})
+BURSAR = ("read_file", {"path": "note.txt"})
 
 
 @contextmanager
@@ -49,7 +50,7 @@ async def calls_a_second(port, connections, call, *, modern, named=False):
     for wire in wires:
         await wire.open()
         _, text = await wire.call(*call)
-        given[wire] = call[1] | ({"session": json.loads(text.partition("\n")[0])["session"]} if named else {})
+        given[wire] = call[1] | ({"session": json.loads(text.partition("\n")[0])["artifact"]} if named else {})
 
     async def work(wire):
         for _ in range(CALLS // connections):
@@ -67,6 +68,7 @@ async def calls_a_second(port, connections, call, *, modern, named=False):
 def main():
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 5
     with tempfile.TemporaryDirectory() as place, bare() as other:
+        Path(place, "note.txt").write_text("hello\n")
         given = ["--no-auth", "--root", place, "--data-dir", f"{place}/data"]
         with serving(module("serve", "--http", "127.0.0.1:0", *given)) as address:
             compare(rounds, other, urlsplit(address).port)

@@ -4,6 +4,7 @@ What is taken is what a well-behaved client sends, in exactly the form that the 
 arrives goes on to the SDK as it came. Transport sessions are the SDK's: what is known here of one, its answers told.
 """
 
+import asyncio
 import time
 from collections import OrderedDict
 from collections.abc import Mapping
@@ -34,6 +35,9 @@ from .access import principal_of
 
 _REFRESHED_S = 60.0
 """Calls of a session go by the SDK so often: it ends sessions that it has not heard of for half an hour."""
+
+_BRIEF_S = 0.05
+"""Whether a client hangs up is watched from then on: most calls are done by then, and what watches costs as much."""
 
 _SILENT_S = 10.0
 """Proxies hang up where nothing comes for long: a later answer begins as a stream of events, with pings."""
@@ -149,16 +153,21 @@ class Express:
         reply, told = _Reply(send), {"error": {"code": CONNECTION_CLOSED, "message": "Connection closed"}}
         with anyio.CancelScope() as flight:
             async with anyio.create_task_group() as beside:
-                beside.start_soon(reply.ping)
-                if call.session is None:
-                    beside.start_soon(_hung_up, receive, flight)
-                else:
+
+                def attend() -> None:
+                    beside.start_soon(reply.ping)
+                    if call.session is None:
+                        beside.start_soon(_hung_up, receive, flight)
+
+                not_at_once = asyncio.get_running_loop().call_later(_BRIEF_S, attend)
+                if call.session is not None:
                     call.session.flights[flight_key(call.identity)] = flight
                 try:
                     answer = await self.dispatcher.answer(call.tool, call.arguments, call.client)
                     stamp: Mapping[str, Any] = STAMP if call.session is None else {}
                     told = {"result": {"content": answer.blocks(), "isError": answer.is_error, **stamp}}
                 finally:
+                    not_at_once.cancel()
                     if call.session is not None:
                         call.session.flights.pop(flight_key(call.identity), None)
                     beside.cancel_scope.cancel()
