@@ -67,12 +67,17 @@ def read_folds(path: Path) -> None:
         _judges.append(Judge(Forest.parse(weights), Lexicon(words["names"], words["words"])))
 
 
+def judge_of(page: str) -> None:
+    """Have pages judged by the weights that never saw the site of this one."""
+    fold = _folds[page]
+    extraction.judge = lambda: _judges[fold]
+
+
 def measure(path: Path) -> dict[str, Any]:
     truth = json.loads(path.read_text("utf-8"))
     data = gzip.decompress((path.parents[1] / "html" / f"{path.stem}.html.gz").read_bytes())
     if _judges:
-        fold = _folds[path.stem]
-        extraction.judge = lambda: _judges[fold]
+        judge_of(path.stem)
     started, started_cpu = time.perf_counter(), time.process_time()
     page = extraction.extract(data, truth.get("url") or "")
     took, cpu = time.perf_counter() - started, time.process_time() - started_cpu

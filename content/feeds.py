@@ -9,7 +9,7 @@ from turbohtml.extract import feed as read_feed
 from .charset import decode
 from .page.extract import extract
 from .page.markdown import clean_lines
-from .page.segments import WORD
+from .page.segments import words_of
 
 _MAX_ENTRIES = 5_000
 _SUMMARY_CHARACTERS = 4_000
@@ -33,7 +33,7 @@ def run(source: str, target: str, url: str = "", charset: str = "") -> dict[str,
         "title": _line(found.title),
         "entries": len(found.entries),
         "date": _line(found.updated or newest),
-        "words": len(WORD.findall(markdown)),
+        "words": len(words_of(markdown)),
         "encoding": decoded.encoding,
     }
 

@@ -5,7 +5,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol, cast
 
-from .page.segments import WORD
+from .page.segments import words_of
 
 _MAX_PAGES = 3_000
 _MAX_CHARACTERS = 40_000_000
@@ -63,7 +63,7 @@ def _read(document: _Pdf, target: str) -> dict[str, str | int]:
     with Path(target).open("w", encoding="utf-8", errors="replace", newline="\n") as out:
         for number in range(min(pages, _MAX_PAGES)):
             text = _text(document, number)
-            words += len(WORD.findall(text))
+            words += len(words_of(text))
             characters += len(text)
             bare += not text
             out.write(f"## Page {number + 1}\n\n{text}\n\n" if text else f"## Page {number + 1}\n\n")

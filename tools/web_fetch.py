@@ -27,7 +27,7 @@ from .excerpts import ExcerptArgs
 from .fetched import cache_of, fetched, longer, margin_s, reply_s
 from .progress import Counter, watched
 
-Mode = Literal["readable", "raw"]
+Mode = Literal["readable", "whole", "raw"]
 Scalar = str | int | float | bool | None
 
 _READERS = {
@@ -35,6 +35,7 @@ _READERS = {
     "feed": "bursar.content.feeds:run",
     "pdf": "bursar.content.pdf:run",
 }
+_WHOLE_READERS = {"html": "bursar.content.page.extract:run_whole"}
 _PLAIN_READERS = {"html": "bursar.content.page.extract:run_plain"}
 _TO_UTF8 = "bursar.content.text:run"
 _INSPECT = "bursar.content.pictures:inspect"
@@ -45,13 +46,16 @@ _FIRST_SHARE = 0.7
 
 _WORKER_FACTS = frozenset(
     "bad broken byline note date encoding entries found language pages pages_without_text title told_by words "
-    "format width height animated".split()
+    "format width height animated left_out".split()
 )
 
 _NEWS = frozenset("failed_at code cause fix note unreadable".split())
 
-_UNSAID = {"source", "language", "words"}
+_UNSAID = {"source", "language", "words", "mode"}
 """Kept in the record, and no news to whoever reads the page."""
+
+_LEFT_OUT_SHARE = 0.1
+"""Of the words of a page: as many left out of its main element are told."""
 
 _AT_THE_SAME_TIME = 6
 _MAX_URLS = 20
@@ -60,7 +64,8 @@ _LEAST_S = 0.5
 
 _READ_BYTES = 256 * 1024
 _WORDLESS = {
-    "html": "the page has no text before its scripts run; another source may have it as plain HTML",
+    "html": "the page has no text before its scripts run; a tool that drives a browser can run them, or another source "
+    "may have it as plain HTML",
     "pdf": WORDLESS_PDF,
 }
 _LOOK = "download_image(url=…) keeps it as an image file and can show it"
@@ -70,7 +75,7 @@ class WebFetchArgs(ExcerptArgs):
     """Arguments of `web_fetch`."""
 
     url: str | list[str] = Field(description="or 20, spaced", json_schema_extra=as_text)
-    mode: Mode = Field(default="readable", description="raw: as received", json_schema_extra=as_text)
+    mode: Mode = Field(default="readable", description="whole: with menus; raw: as received", json_schema_extra=as_text)
 
     @field_validator("url")
     @classmethod
@@ -281,15 +286,21 @@ class _Fetch:
         return Done(facts=facts | about, output=page, hint=Hint(name="page.md", kind="markdown"))
 
     def _earlier_text(self, raw: Artifact) -> Artifact | None:
-        made = [a for a in self.call.session.artifacts() if a.facts.get("source") == raw.id and a.state == "whole"]
+        made = [a for a in self.call.session.artifacts() if self._is_text_of(a, raw)]
         return made[-1] if made else None
+
+    def _is_text_of(self, one: Artifact, raw: Artifact) -> bool:
+        is_same = one.facts.get("mode", "readable") == self.mode
+        return is_same and one.facts.get("source") == raw.id and one.state == "whole"
 
     async def _new_markdown(self, raw: Artifact, response: Response, kind: Kind) -> tuple[Artifact | None, str]:
         """Have the content read; when that fails, a second time in the simplest way; with what went wrong in words."""
         most_s = _READ_PDF_S if kind.name == "pdf" else _READ_S
         failed = ""
+        first = _WHOLE_READERS.get(kind.name, "") if self.mode == "whole" else ""
+        first = first or _READERS[kind.name]
         for reader, deadline_s in (
-            (_READERS[kind.name], max(1.0, min(most_s, self._left() * _FIRST_SHARE))),
+            (first, max(1.0, min(most_s, self._left() * _FIRST_SHARE))),
             (_PLAIN_READERS.get(kind.name, ""), _READ_PLAIN_S),
         ):
             if not reader:
@@ -334,9 +345,12 @@ class _Fetch:
 
     async def _store_markdown(self, target: Spool, raw: Artifact, found: Mapping[str, Scalar]) -> Artifact:
         facts: dict[str, Scalar] = {"source": raw.id}
+        if self.mode != "readable":
+            facts["mode"] = self.mode
+        found = {**found, "left_out": _left_out(found)}
         for name, value in found.items():
             usual = (name == "encoding" and value in ("utf-8", "")) or (name == "found" and value == "main content")
-            if not usual and name != "told_by":
+            if not usual and name != "told_by" and value is not None:
                 facts[name] = value[:300] if isinstance(value, str) else value
         writer = self.call.output("page.md")
         await anyio.to_thread.run_sync(target.pour, writer)
@@ -378,6 +392,14 @@ def _facts_of_worker(found: Json) -> dict[str, Scalar]:
     """Take from a worker's answer what it may tell: a page that took it over must not speak of other things."""
     facts = found if isinstance(found, dict) else {}
     return {name: value for name, value in facts.items() if name in _WORKER_FACTS and isinstance(value, Scalar)}
+
+
+def _left_out(found: Mapping[str, Scalar]) -> str | None:
+    """Tell how much of the main element was not taken for content, if it is much."""
+    words, left_out = found.get("words"), found.get("left_out")
+    if not isinstance(words, int) or not isinstance(left_out, int) or left_out <= _LEFT_OUT_SHARE * (words + left_out):
+        return None
+    return f'{left_out:,} words beside the text; mode="whole" has them'
 
 
 def _failure_facts(failure: Failure) -> dict[str, Fact]:

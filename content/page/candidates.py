@@ -8,6 +8,9 @@ from typing import Any, Protocol
 
 from turbohtml import Document
 
+_MOST_FOR_READABILITY = 2_500
+"""Elements of a page that it is asked about; of larger ones it would take the most of the time."""
+
 
 class _Tree(Protocol):
     """An lxml tree; lxml has no types of its own, and nothing here looks inside."""
@@ -26,7 +29,8 @@ def candidate_texts(document: Document) -> dict[str, str]:
     texts = {"body": document.main_text(), "resiliparse": _settle(lambda: _resiliparse(html))}
     if tree is None:
         return texts
-    texts["readability"] = _settle(lambda: _readability(deepcopy(tree)))
+    if len(document.select("*")) <= _MOST_FOR_READABILITY:
+        texts["readability"] = _settle(lambda: _readability(deepcopy(tree)))
     texts["trafilatura"] = _settle(lambda: _trafilatura(tree))
     return texts
 
@@ -60,10 +64,8 @@ def _tree(html: str) -> _Tree | None:
 
 
 def _readability(tree: _Tree) -> str:
-    from bs4 import BeautifulSoup
-
     summary = str(_load("readability").Document(tree).summary(html_partial=True))
-    return BeautifulSoup(summary, "lxml").get_text("\n")
+    return "\n".join(_load("lxml.html").fromstring(summary).itertext())
 
 
 def _trafilatura(tree: _Tree) -> str:

@@ -5,7 +5,7 @@ from itertools import accumulate
 
 from turbohtml import Element
 
-from .segments import Block, Frame, Picture, Segments
+from .segments import Block, Frame, Picture, Segments, words_of
 from .tables import is_layout
 
 _CELLS = frozenset({"td", "th", "body", "html", "#"})
@@ -69,6 +69,28 @@ def whole_tables(segments: Segments, kept: list[bool], probabilities: Sequence[f
         kept[frame.first : frame.last] = [stays] * len(inside)
 
 
+def keep_heading(segments: Segments, kept: list[bool], title: str) -> None:
+    """Keep the first heading of the page if it is the page's title, wherever it stands."""
+    words = words_of(title.lower())
+    for i, block in enumerate(segments.blocks):
+        if block.frame.tag == "h1" and block.words == words:
+            kept[i] = True
+            return
+
+
+def words_left_out(segments: Segments, kept: Sequence[bool]) -> int:
+    """Count the words of text in the main element, the innermost with nearly all kept words, that are not kept."""
+    main = _main_frame(segments, kept)
+    inside = zip(segments.blocks[main.first : main.last], kept[main.first : main.last], strict=True)
+    return sum(len(block.words) for block, stays in inside if not stays and _is_text(block))
+
+
+def _main_frame(segments: Segments, kept: Sequence[bool]) -> Frame:
+    words = [0, *accumulate(len(block.words) * stays for block, stays in zip(segments.blocks, kept, strict=True))]
+    around = (frame for frame in segments.frames if words[frame.last] - words[frame.first] >= _MAIN_SHARE * words[-1])
+    return min(around, key=lambda frame: frame.last - frame.first)
+
+
 def fill(segments: Segments, kept: list[bool], probabilities: Sequence[float]) -> None:
     """Keep all that stands in the main element, as is right for documentation: what is little by itself, too.
 
@@ -76,13 +98,10 @@ def fill(segments: Segments, kept: list[bool], probabilities: Sequence[float]) -
     content as well. What is mostly links stays as it was judged.
     """
     blocks = segments.blocks
-    words = [0, *accumulate(len(block.words) * stays for block, stays in zip(blocks, kept, strict=True))]
     text = [0, *accumulate(len(block.words) * _is_text(block) for block in blocks)]
     weighed = zip(blocks, probabilities, strict=True)
     likely = [0.0, *accumulate(len(block.words) * p * _is_text(block) for block, p in weighed)]
-    most = _MAIN_SHARE * words[-1]
-    around = (frame for frame in segments.frames if words[frame.last] - words[frame.first] >= most)
-    main = min(around, key=lambda frame: frame.last - frame.first)
+    main = _main_frame(segments, kept)
     for frame in main.lineage():
         more = text[frame.last] - text[frame.first] - text[main.last] + text[main.first]
         more_likely = likely[frame.last] - likely[frame.first] - likely[main.last] + likely[main.first]

@@ -4,7 +4,7 @@ import re
 
 from turbohtml import Document, Element
 
-from .segments import WORD
+from .segments import words_of
 from .traits import PageTraits
 
 _GENERATORS = re.compile(
@@ -35,7 +35,7 @@ def is_full_of_listings(document: Document, declared: PageTraits) -> bool:
 
 def main_element(document: Document) -> Element | None:
     """Return the innermost element that is declared to be the main one, without what stands beside the text in it."""
-    mains = [(len(WORD.findall(element.text)), element) for element in document.select(_MAINS)[:50]]
+    mains = [(len(words_of(element.text)), element) for element in document.select(_MAINS)[:50]]
     most = max((words for words, _ in mains), default=0)
     if most < _MAIN_MIN_WORDS:
         return None

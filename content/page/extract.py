@@ -13,16 +13,16 @@ from turbohtml import Document, Node
 
 from ..charset import decode
 from .candidates import candidate_texts
-from .choice import choose, fill, prune, whole_tables
+from .choice import choose, fill, keep_heading, prune, whole_tables, words_left_out
 from .documentation import is_full_of_listings, is_generated, main_element
 from .features import VOTERS
 from .formulas import formulas_to_tex
-from .hidden import remove_hidden
+from .hidden import hidden_by_sheet, remove_hidden
 from .judge import judge
 from .markdown import clean_lines, to_markdown
 from .metadata import Metadata, metadata
 from .prepare import parse_page, prepare
-from .segments import WORD, segment
+from .segments import segment, words_of
 from .traits import traits
 from .votes import Candidate
 
@@ -49,6 +49,7 @@ class Page:
             there; `text` when the page could not be rendered.
         encoding: as it was decoded.
         broken: characters that could not be decoded.
+        left_out: words of text that stand in the main element and were not taken for content.
         date: `YYYY-MM-DD`, of publication where that is known.
     """
 
@@ -61,6 +62,7 @@ class Page:
     language: str = ""
     encoding: str = ""
     broken: int = 0
+    left_out: int = 0
 
 
 _SAMPLE = (
@@ -77,7 +79,7 @@ def load() -> None:
 
 def run(source: str, target: str, url: str = "", charset: str = "") -> dict[str, str | int]:
     """Read the page in the file `source`, write its Markdown to the file `target`, and return the rest of `Page`."""
-    return _read(source, target, url, charset, whole=False)
+    return _read(source, target, url, charset)
 
 
 def run_plain(source: str, target: str, url: str = "", charset: str = "") -> dict[str, str | int]:
@@ -85,18 +87,25 @@ def run_plain(source: str, target: str, url: str = "", charset: str = "") -> dic
     return _read(source, target, url, charset, whole=True)
 
 
-def _read(source: str, target: str, url: str, charset: str, *, whole: bool) -> dict[str, str | int]:
+def run_whole(source: str, target: str, url: str = "", charset: str = "") -> dict[str, str | int]:
+    """Do as `run` with all that a reader sees of the page, menus and notices too."""
+    return _read(source, target, url, charset, whole=True, declared=False)
+
+
+def _read(
+    source: str, target: str, url: str, charset: str, *, whole: bool = False, declared: bool = True
+) -> dict[str, str | int]:
     with Path(source).open("rb") as file:
         html = file.read(MAX_BYTES)
         is_cut = bool(file.read(1))
-    page = extract(html, url, charset, whole=whole)
+    page = extract(html, url, charset, whole=whole, declared=declared)
     Path(target).write_bytes(page.markdown.encode("utf-8", "replace"))
     facts = asdict(page)
     del facts["markdown"]
     return facts | ({"note": f"only the first {MAX_BYTES:,} bytes of the page were read"} if is_cut else {})
 
 
-def extract(html: bytes | str, url: str = "", charset: str = "", *, whole: bool = False) -> Page:
+def extract(html: bytes | str, url: str = "", charset: str = "", *, whole: bool = False, declared: bool = True) -> Page:
     """Read a page.
 
     Args:
@@ -104,6 +113,7 @@ def extract(html: bytes | str, url: str = "", charset: str = "", *, whole: bool 
         url: where it came from; links are made absolute with it.
         charset: from the HTTP header, if it named one.
         whole: do not look for the main content, unless the page says where it is.
+        declared: take the main element of documentation for its main content.
     """
     if isinstance(html, str):
         text, encoding, broken = html.encode("utf-8", "replace").decode("utf-8"), "", 0
@@ -114,14 +124,15 @@ def extract(html: bytes | str, url: str = "", charset: str = "", *, whole: bool 
     base = document.base_url(url) or url
     within_limits = _within_limits(document, 8 * MAX_ELEMENTS)
     about = metadata(document) if within_limits and not whole else Metadata(title=_plain_title(document))
-    if within_limits:
-        with _no_collection():
-            markdown, found = _main_content(document, url, base, about, whole=whole)
-    else:
+    left_out = 0
+    if not within_limits:
         markdown, found = _whole_page(document, base)
+    else:
+        with _no_collection():
+            markdown, found, left_out = _main_content(document, url, base, about, whole=whole, declared=declared)
     return Page(
         markdown=markdown + "\n" if markdown else "",
-        words=len(WORD.findall(markdown)),
+        words=len(words_of(markdown)),
         found=found,
         title=about.title,
         byline=about.byline,
@@ -129,6 +140,7 @@ def extract(html: bytes | str, url: str = "", charset: str = "", *, whole: bool 
         language=about.language,
         encoding=encoding,
         broken=broken,
+        left_out=left_out,
     )
 
 
@@ -144,30 +156,38 @@ def _no_collection() -> Generator[None]:
             gc.enable()
 
 
-def _main_content(document: Document, url: str, base: str, about: Metadata, *, whole: bool) -> tuple[str, str]:
-    declared, generated = traits(document, url), is_generated(document)
+def _main_content(
+    document: Document, url: str, base: str, about: Metadata, *, whole: bool, declared: bool
+) -> tuple[str, str, int]:
+    """Return the Markdown, how it was found, and how many words of the main element are not in it."""
+    said, generated = traits(document, url), declared and is_generated(document)
+    by_sheet = hidden_by_sheet(document)
     prepare(document)
     formulas_to_tex(document)
-    remove_hidden(document)
+    remove_hidden(document, by_sheet)
     if generated and (main := main_element(document)) is not None:
-        return to_markdown(main, base, url), "main content"
-    if whole or not _within_limits(document, MAX_ELEMENTS) or len(document.html) > MAX_CHARACTERS:
-        return _whole_page(document, base)
+        return to_markdown(main, base, url), "main content", 0
+    if not _within_limits(document, MAX_ELEMENTS) or len(document.html) > MAX_CHARACTERS or (whole and declared):
+        return *_whole_page(document, base), 0
+    if whole:
+        return to_markdown(document, base, url), "whole page", 0
     segments = segment(document)
     texts = candidate_texts(document)
     candidates = [Candidate.of(texts.get(voter, "")) for voter in VOTERS]
-    probabilities = judge().probabilities(segments, candidates, declared)
+    probabilities = judge().probabilities(segments, candidates, said)
     kept = choose(segments.blocks, probabilities)
     whole_tables(segments, kept, probabilities)
-    if generated or is_full_of_listings(document, declared):
+    if generated or is_full_of_listings(document, said):
         fill(segments, kept, probabilities)
     words = sum(len(block.words) for block, stays in zip(segments.blocks, kept, strict=True) if stays)
-    if words < _FEW_WORDS and len(WORD.findall(about.text)) >= _HIDDEN_WORDS:
-        return clean_lines(about.text), "metadata"
+    if words < _FEW_WORDS and len(words_of(about.text)) >= _HIDDEN_WORDS:
+        return clean_lines(about.text), "metadata", 0
     if not words:
-        return to_markdown(document, base, url), "whole page"
+        return to_markdown(document, base, url), "whole page", 0
+    keep_heading(segments, kept, about.title)
+    left_out = words_left_out(segments, kept)
     prune(segments, kept)
-    return to_markdown(document, base, url), "main content"
+    return to_markdown(document, base, url), "main content", left_out
 
 
 def _whole_page(document: Document, base: str) -> tuple[str, str]:

@@ -20,27 +20,43 @@ _NEAR = ("nav", "header", "footer", "aside", "main", "article", "form", "table",
          "section", "details", "li", "button", "dl", "pre")  # fmt: skip
 _NEAR_OF = {tag: number for number, tag in enumerate(_NEAR)} | {"ol": _NEAR.index("ul"), "dialog": _NEAR.index("form")}
 _PHRASES: tuple[tuple[str, str], ...] = (
-    ("legal", r"cookie|privacy|terms (of|and|&)|©|copyright|all rights|gdpr|disclaimer|affiliate"),
+    (
+        "legal",
+        r"cookie|privacy|terms (of|and|&)|©|copyright|all rights|gdpr|disclaimer|affiliate|版权|隐私|备案|许可证",
+    ),
     (
         "sign",
-        r"subscri|sign ?(up|in)|log ?in|newsletter|register|account|password|e-?mail address|download (the|our) app",
+        (
+            r"subscri|sign ?(up|in)|log ?in|newsletter|register|account|password|e-?mail address|"
+            r"download (the|our) app|登录|注册|订阅|客户端"
+        ),
     ),
     (
         "more",
         (
             r"read more|learn more|see (all|more|also)|view (all|more)|show more|load more|related|you (may|might) |"
-            r"recommended|trending|more (from|in|about)|continue reading|next|previous|back to"
+            r"recommended|trending|more (from|in|about)|continue reading|next|previous|back to|"
+            r"更多|相关|推荐|热门|排行|下一|上一|返回"
         ),
     ),
     (
         "share",
-        r"share|tweet|facebook|twitter|linkedin|whatsapp|instagram|pinterest|follow us|copy link|print",
+        (
+            r"share|tweet|facebook|twitter|linkedin|whatsapp|instagram|pinterest|follow us|copy link|print|"
+            r"分享|微信|微博|转发|二维码"
+        ),
     ),
     (
         "byline",
-        r"^\s*(by|written by|posted|published|updated|last (updated|modified|edited))\b|\b\d+ min(ute)?s? read|\bago\b",
+        (
+            r"^\s*(by|written by|posted|published|updated|last (updated|modified|edited))\b|\b\d+ min(ute)?s? read|"
+            r"\bago\b|来源|作者|编辑|记者|发布"
+        ),
     ),
-    ("comment", r"comment|repl(y|ies)|leave a|join the (discussion|conversation)|upvote|votes?\b|points?\b"),
+    (
+        "comment",
+        r"comment|repl(y|ies)|leave a|join the (discussion|conversation)|upvote|votes?\b|points?\b|评论|回复|跟帖|点赞",
+    ),
     (
         "shop",
         (
@@ -51,14 +67,14 @@ _PHRASES: tuple[tuple[str, str], ...] = (
     ("price", r"[$€£¥]\s?\d|\d\s?[€£¥]|\b(usd|eur|gbp)\b"),
     ("rating", r"\d(\.\d)? (out of|stars?|reviews?|ratings?)|\(\d+\)|customer reviews?"),
     ("list", r"sort by|filter|\bresults\b|showing \d|per page|\d+ (items|products|results)|refine|compare"),
-    ("ad", r"advert|sponsored|promoted"),
-    ("date", r"\b(19|20)\d\d\b|\b(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]* \d"),
+    ("ad", r"advert|sponsored|promoted|广告|推广"),
+    ("date", r"\b(19|20)\d\d\b|\b(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]* \d|\d年"),
     ("skip", r"skip to|jump to|accessibility|menu|close|toggle|loading|javascript|browser"),
 )
 """What short texts beside the main content tend to say."""
 
 _PHRASE_PATTERNS = tuple(re.compile(pattern) for _, pattern in _PHRASES)
-_SENTENCE = re.compile(r"[.!?…。！？][\"'”’)\]]*(?:\s|$)|[。！？]")
+_SENTENCE = re.compile(r"[.!?…。！？؟][\"'”’)\]]*(?:\s|$)|[。！？]")
 _SECTIONS = frozenset({"section", "article", "main", "aside", "nav", "footer", "header", "form", "table", "body"})
 _LEVELS = 5
 _LONG_WORDS = 60
@@ -186,7 +202,7 @@ def _own(block: Block, repeats: int) -> list[float]:
     return [
         math.log1p(count), sum(map(len, words)) / count, block.linked / count, block.strong / count, block.images,
         len(_SENTENCE.findall(text)), float(text[-1:] in ".!?…。！？\"”"), float(text[:1].isupper()),
-        sum(word.isdigit() for word in words) / count, text.count(",") / count,
+        sum(word.isdigit() for word in words) / count, sum(map(text.count, ",，、،")) / count,
         sum(map(str.isupper, text[:200])) / max(1, len(text[:200])), repeats,
         text.count("|") + text.count("•") + text.count("·"), text.count("?"), float(text[-1:] == ":"),
     ]  # fmt: skip

@@ -13,7 +13,7 @@ _NUMBERS = (
     "[data-line-number]:empty"
 )
 _PREFIXED = re.compile(
-    r"(?:^|[\s-])(?:language|lang|highlight-source|highlight-text|highlight|source|brush|sourceCode)[-:]\s*([\w+#.-]+)"
+    r"(?:^|[\s-])(language|lang|highlight-source|highlight-text|highlight(?!-lang)|source|brush|sourceCode)[-:]\s*([\w+#.-]+)"
 )
 _PLAIN = re.compile(r"^[\w+#-]{1,20}$")
 _LANGUAGES = (
@@ -21,7 +21,8 @@ _LANGUAGES = (
     "scala groovy c cpp c++ csharp cs objc swift go golang rust ruby rb php perl lua r julia haskell elixir erlang "
     "clojure lisp scheme ocaml fsharp dart sql mysql pgsql html xml css scss less json json5 yaml yml toml ini diff "
     "patch makefile make cmake dockerfile docker nginx apache http graphql proto protobuf vim tex latex matlab octave "
-    "fortran pascal ada asm nasm llvm wasm zig nim solidity terraform hcl markdown md text plaintext"
+    "fortran pascal ada asm nasm llvm wasm zig nim solidity terraform hcl vue svelte sass wikitext markdown md text "
+    "plaintext"
 )
 _KNOWN = frozenset(_LANGUAGES.split())
 _NO_LANGUAGE = frozenset({"none", "plain", "plaintext", "text", "txt", "nohighlight", "default", "notranslate", "auto",
@@ -33,6 +34,8 @@ def tidy_listings(root: Element) -> None:
     """Bring every code listing inside `root` into one form, in place."""
     for cell in root.select(_CODE_CELL):
         _open_table(cell)
+    for label in root.select("div[class*=language-] > span.lang"):
+        label.extract()
     for block in root.select("pre"):
         if block.closest("pre") is block and block.parent is not None:
             _tidy(block)
@@ -100,6 +103,7 @@ def _language(element: Element) -> str:
         said = (
             around.attr("data-lang")
             or around.attr("data-language")
+            or around.attr("data-enlighter-language")
             or (around.attr("lang") if level == 0 else "")
             or ""
         )
@@ -107,8 +111,9 @@ def _language(element: Element) -> str:
             return _named(said)
         classes = around.attr("class") or ""
         for found in _PREFIXED.finditer(classes):
-            if _named(found.group(1)) in _KNOWN or level == 0:
-                return _named(found.group(1))
+            said = _named(found[2])
+            if said in _KNOWN or level == 0 or (level == 1 and found[1] in ("language", "lang") and _PLAIN.match(said)):
+                return said
         if level < 2:
             bare = next((name for name in classes.lower().split() if name in _KNOWN), "")
             if bare:

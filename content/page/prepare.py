@@ -4,20 +4,31 @@ import re
 
 from turbohtml import Document, DocumentFragment, Element, Text, parse, parse_fragment
 
-from .segments import WORD
+from .segments import words_of
 from .tables import span
 
-_MACHINERY = 'script:not([type^="math/"]), style, link, iframe, object, embed, canvas, audio, video, template, noscript'
+_MACHINERY = (
+    'script:not([type^="math/"]), style, link, iframe, object, embed, canvas, audio, video, template, noscript, '
+    ".mw-editsection"
+)
 _LABELS = frozenset({"a", "span", "time", "label", "button"})
 _NEIGHBOURS = ", ".join(f"{one} + {other}" for one in sorted(_LABELS) for other in sorted(_LABELS))
 _EXACT = "pre, code, kbd, samp, dt, .code-header, math, .katex, .MathJax, .MathJax_Preview, mjx-container"
 _ENOUGH_WORDS = 40
 _MOST_SPANNED = 50_000
+_NO_BREAK = re.compile(r"&nbsp;|&#160;|&#xa0;|\u00a0", re.IGNORECASE)
+"""A space that keeps words together looks like any other, and no search for words finds it."""
+
+_POSTS = (
+    ".twitter-tweet, .twitter-video, .instagram-media, .tiktok-embed, .reddit-embed-bq, .reddit-card, .bluesky-embed, "
+    ".mastodon-embed, .text-post-media, .fb-post, .imgur-embed-pub, .flickr-embed"
+)
 _STREAMED = re.compile(r"S:[0-9a-f]+")
 
 
 def parse_page(html: str) -> Document:
     """Parse a page as a browser with scripts does: what stands in `noscript` cannot tear the rest apart."""
+    html = _NO_BREAK.sub(" ", html)
     return parse(html, scripting=True, allow_declarative_shadow_roots=False, positions=False)
 
 
@@ -37,6 +48,9 @@ def prepare(document: Document) -> None:
     for element in document.select("div[hidden][id]"):
         if _STREAMED.fullmatch(element.attr("id") or ""):
             del element.attrs["hidden"]
+    for post in document.select(_POSTS):
+        # A post that is quoted is a quotation, and no button to share the page.
+        del post.attrs["class"]
     document.remove(_MACHINERY)
     _mark_listings(document)
     _bound_spans(document)
@@ -78,7 +92,7 @@ def _open_noscript(element: Element) -> None:
     if element.closest("head") is not None:
         return
     inside = parse_fragment(element.text)
-    if len(WORD.findall(inside.text)) < _ENOUGH_WORDS:
+    if len(words_of(inside.text)) < _ENOUGH_WORDS:
         return
     shown = Element("div", {"class": ["noscript"]})
     shown.extend(list(inside.children))

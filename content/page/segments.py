@@ -7,7 +7,12 @@ from functools import lru_cache
 
 from turbohtml import Document, Element, Node, Text
 
-WORD = re.compile(r"\w+")
+_WORD = re.compile(r"\w+")
+_WITHOUT_SPACES = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+"""Thai, Lao, Burmese, Khmer, Kana and Han."""
+
+_IS_WITHOUT_SPACES = re.compile(f"[{_WITHOUT_SPACES}]")
+_PIECE = re.compile(f"[{_WITHOUT_SPACES}]{{1,2}}|[^\\W{_WITHOUT_SPACES}]+")
 
 UNSEEN = frozenset({
     "script", "style", "template", "svg", "iframe", "noscript", "head", "title", "object", "embed", "canvas", "audio",
@@ -217,16 +222,22 @@ class _Walk:
         run.parts.append(data)
         run.nodes.append(node)
         if here.linked or here.strong:
-            count = len(WORD.findall(data))
+            count = len(words_of(data))
             run.linked += count if here.linked else 0
             run.strong += count if here.strong else 0
 
     def _flush(self, run: _Open, following: Frame) -> _Open:
         text = "".join(run.parts)
-        words = WORD.findall(text.lower())
+        words = words_of(text.lower())
         if words:
             self.blocks.append(Block(run.frame, text, words, run.linked, run.strong, run.nodes, run.images))
         return _Open(following)
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words of a text; in scripts that put no spaces between them, pairs of characters."""
+    has_spaces = text.isascii() or not _IS_WITHOUT_SPACES.search(text)
+    return (_WORD if has_spaces else _PIECE).findall(text)
 
 
 def _names(value: str | list[str] | None) -> list[str]:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from .segments import WORD, Block
+from .segments import Block, words_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,10 +21,10 @@ class Candidate:
     def of(cls, text: str) -> "Candidate":
         """Index a candidate's text."""
         low = text.lower()
-        words = WORD.findall(low)
+        words = words_of(low)
         return cls(
             words,
-            frozenset(" ".join(found) for line in low.split("\n") if (found := WORD.findall(line)) and len(found) < 4),
+            frozenset(" ".join(found) for line in low.split("\n") if (found := words_of(line)) and len(found) < 4),
             frozenset(pairwise(words)),
             frozenset(zip(words, words[1:], words[2:], strict=False)),
         )

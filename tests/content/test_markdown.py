@@ -281,3 +281,31 @@ def test_labels_that_only_their_style_keeps_apart_get_a_space() -> None:
     assert render("<p><span>129 €</span><span>in stock</span></p>") == "129 € in stock"
     assert render("<p><span>H</span><span>i</span></p>") == "Hi"
     assert render("<p><code><span>ab</span><span>.cd</span></code></p>") == "`ab.cd`"
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        '<h2><span class="mw-headline">History</span><span class="mw-editsection">[<a href="/w?edit">edit</a>]</span></h2>',
+        '<div class="mw-heading"><h2>History</h2><span class="mw-editsection">[<a href="/w?edit">edit</a>]</span></div>',
+        "<h2>&nbsp;History&#160;</h2><p>\u00a0</p>",
+    ],
+)
+def test_headings_come_without_links_to_edit_them_and_without_spaces_that_no_one_sees(html: str) -> None:
+    assert render(html) == "## History"
+
+
+@pytest.mark.parametrize(
+    ("html", "language"),
+    [
+        (
+            '<div class="language-vue x"><button class="copy"></button><span class="lang">vue</span><pre><code>a</code></pre></div>',
+            "vue",
+        ),
+        ('<div class="mw-highlight mw-highlight-lang-sql mw-content-ltr"><pre><span></span>a</pre></div>', "sql"),
+        ('<div class="highlight highlight-source-shell"><pre>a</pre></div>', "shell"),
+        ('<pre data-enlighter-language="python">a</pre>', "python"),
+    ],
+)
+def test_the_language_of_code_is_found_on_what_wraps_it(html: str, language: str) -> None:
+    assert render(html) == f"```{language}\na\n```"

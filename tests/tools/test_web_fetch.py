@@ -149,12 +149,21 @@ async def test_a_page_that_does_not_fit_shows_outline_and_lead(fetch) -> None:
     done = await fetch("/article")
     shown = view_of(done.output, done.hint).part(Allowance(300, 1000))
     assert any("How it works" in entry for entry in shown.value["outline"])
-    assert shown.value["head"].startswith("For the first time")
+    assert shown.value["head"].startswith("# Tide mills return to the estuary\n\nFor the first time")
 
 
 async def test_redirects_lead_to_the_final_address(fetch) -> None:
     done = await fetch("/moved")
     assert done.facts["final_url"] == fetch.there.url("/article")
+
+
+async def test_a_page_is_had_whole_without_being_fetched_again(fetch) -> None:
+    main = await fetch("/article")
+    whole = await fetch("/article", mode="whole")
+    again = await fetch("/article")
+    assert whole.facts["found"] == "whole page"
+    assert whole.output.size > main.output.size
+    assert again.output.id == main.output.id
 
 
 async def test_raw_gives_the_bytes_decompressed_and_nothing_else(fetch) -> None:
