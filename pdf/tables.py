@@ -38,9 +38,9 @@ def parts_of(rows: list[Row], aligned: list[str], room: float, size: float) -> t
     columns, most = len(rows[0]), max(int(room // _NARROWEST), 1)
     texts = [[plain(cell) for cell in row] for row in rows]
     if columns <= most:
-        return [_part(rows, texts, aligned, room, size, "")], ""
+        return [_part(rows, texts, aligned, room, _letter(texts, room, size), "")], ""
     step = max(most - 1, 1)
-    nodes: list[Node] = []
+    parts: list[tuple[list[Row], list[list[str]], list[str], str]] = []
     for first in range(1, columns, step):
         end = min(first + step, columns)
         chosen = [0, *range(first, end)]
@@ -49,17 +49,25 @@ def parts_of(rows: list[Row], aligned: list[str], room: float, size: float) -> t
             return [[row[i] for i in chosen] for row in rows]
 
         name = f"Columns {first + 1 if first > 1 else 1} to {end} of {columns}"
-        nodes.append(_part(cut(rows), cut(texts), [aligned[i] for i in chosen], room, size, name))
+        parts.append((cut(rows), cut(texts), [aligned[i] for i in chosen], name))
+    # All of a table has letters of one size.
+    letter = min(_letter(texts, room, size) for _, texts, _, _ in parts)
+    nodes = [_part(rows, texts, aligned, room, letter, name) for rows, texts, aligned, name in parts]
     return nodes, f"A table of {columns} columns was divided into parts of at most {most} columns."
 
 
-def _part(rows: list[Row], texts: list[list[str]], aligned: list[str], room: float, size: float, name: str) -> Node:
+def _letter(texts: list[list[str]], room: float, size: float) -> float:
+    """Return the largest size of letters of which no word has to be broken, or else the smallest, in points."""
+    words = sum(max(map(longest, column)) for column in zip(*texts, strict=True))
+    room -= 2 * _PADDING * len(texts[0])
+    return size * next((factor for factor in _SIZES if words * _SAFE * size * factor <= room), _SIZES[-1])
+
+
+def _part(rows: list[Row], texts: list[list[str]], aligned: list[str], room: float, letter: float, name: str) -> Node:
     columns = list(zip(*texts, strict=True))
     whole = [max(max(map(width, text.split("\n"))) for text in column) for column in columns]
     words = [max(map(longest, column)) for column in columns]
     room -= 2 * _PADDING * len(columns)
-    factor = next((f for f in _SIZES if sum(words) * _SAFE * size * f <= room), _SIZES[-1])
-    letter = size * factor
     # No column is narrower than its pictures, which are given no more than an equal share of the room.
     least = [max(4.0, *(broadest(row[i]) for row in rows)) for i in range(len(columns))]
 

@@ -5,6 +5,7 @@ from itertools import pairwise
 import pytest
 from bursar.errors import BursarError
 from bursar.pdf import page_size
+from bursar.pdf.tables import parts_of
 from rendered import rendered
 
 pytestmark = pytest.mark.needs("pdftotext")
@@ -150,3 +151,12 @@ def test_what_lies_deep_is_shown_less_deep_and_keeps_its_text(mark):
 def test_hardly_any_room_is_room_enough():
     made = rendered(PROSE * 3, page_pt=(200, 200), margin_pt=80, page_numbers=False)
     assert "".join(made.text().split()) == "".join((PROSE * 3).split())
+
+
+def test_all_parts_of_a_table_have_letters_of_one_size():
+    heads = [f"column{i}" for i in range(14)] + ["incomprehensibilities"] * 14
+    rows = [heads, ["x"] * 28]
+    parts, note = parts_of([[[cell] for cell in row] for row in rows], [""] * 28, 460, 10.5)
+    assert len(parts) > 1
+    assert note
+    assert len({part[2] for part in parts}) == 1
