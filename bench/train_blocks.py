@@ -1,14 +1,11 @@
 """Trains the trees that tell a page's main content from the rest, and measures them by cross-validation.
 
-    python bench/train_blocks.py describe DATA CACHE    where bursar is installed: candidates and features, to disk;
-                                                        with --texts PLACE each page a second time, in another script
+    python bench/train_blocks.py describe DATA CACHE    where bursar is installed: candidates and features, to disk
     python bench/train_blocks.py check CACHE            with numpy, lightgbm, rapidfuzz, turbohtml: cross-validation
     python bench/train_blocks.py fit CACHE WEIGHTS      with the same: train on everything, write the weights
 
 DATA is an unpacked WCXB dev part (Murrough Foley, 2026, CC-BY-4.0): `dev/html/*.html.gz`, `dev/ground-truth/*.json`.
-PLACE has Debian's handbook, from which `bench/scripts.py` takes the text of the copies; a copy is in the fold of its
-page, and is trained with, not measured. Folds are made of whole sites (registered domains), so that no page is judged
-by trees that have seen its site.
+Folds are made of whole sites (registered domains), so that no page is judged by trees that have seen its site.
 Nothing of the training is needed at run time: `bursar.content.page.forest` reads the weights in plain Python.
 """
 
@@ -29,7 +26,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 FOLDS = 5
-ROUNDS, EARLY, SURE = 240, 60, 3.0
+ROUNDS, EARLY, SURE = 160, 50, 3.0
 PARAMS: dict[str, Any] = {
     "objective": "cross_entropy",
     "learning_rate": 0.08,
@@ -48,34 +45,11 @@ PARAMS: dict[str, Any] = {
 UNIT = 0.002
 SHORT_WORDS = 16
 LEXICON_COLUMNS = ("names_near", "names_far", "names_worst", "names_best", "words_mean", "words_worst")
-COPIES = ("zh", "zh", "ja", "ar", "ru")
-"""Languages of copies, as often as they stand here."""
-
-COPY = 0.3
-"""What a copy weighs, in pages."""
 
 
 # ------------------------------------------------------------------------------------------------ describe
-def describe_page(job: tuple[str, str, str]) -> None:
-    """Write everything the training needs of one page, and of its copy in another script if there are texts."""
-    truth_path, cache, place = Path(job[0]), Path(job[1]), job[2]
-    key = truth_path.stem
-    truth = json.loads(truth_path.read_text("utf-8"))
-    html = gzip.decompress((truth_path.parents[1] / "html" / f"{key}.html.gz").read_bytes()).decode("utf-8", "replace")
-    describe_one(key, html, truth, cache)
-    if place:
-        import scripts
-
-        language = random.Random(key).choice(COPIES)
-        reference = truth["ground_truth"].get("main_content") or ""
-        texts, width = scripts.texts_of(Path(place), language), scripts.WIDTHS[language]
-        document, content = scripts.translated(html, reference, texts, width, key)
-        truth["ground_truth"]["main_content"] = content
-        describe_one(f"{key}.copy", document.html, truth, cache)
-
-
-def describe_one(key: str, html: str, truth: dict[str, Any], cache: Path) -> None:
-    """Write what the training needs; candidates are kept apart, because they are slow and final."""
+def describe_page(job: tuple[str, str]) -> None:
+    """Write everything the training needs of one page; candidates are kept apart, because they are slow and final."""
     from bursar.content.page.candidates import candidate_texts
     from bursar.content.page.features import NAMES, VOTERS, describe
     from bursar.content.page.formulas import formulas_to_tex
@@ -85,6 +59,10 @@ def describe_one(key: str, html: str, truth: dict[str, Any], cache: Path) -> Non
     from bursar.content.page.traits import traits
     from bursar.content.page.votes import Candidate
 
+    truth_path, cache = Path(job[0]), Path(job[1])
+    key = truth_path.stem
+    truth = json.loads(truth_path.read_text("utf-8"))
+    html = gzip.decompress((truth_path.parents[1] / "html" / f"{key}.html.gz").read_bytes()).decode("utf-8", "replace")
     document = parse_page(html)
     declared = traits(document, truth.get("url") or "")
     prepare(document)
@@ -110,14 +88,13 @@ def describe_one(key: str, html: str, truth: dict[str, Any], cache: Path) -> Non
     (cache / "pages" / f"{key}.pickle").write_bytes(gzip.compress(pickle.dumps(page), 1))
 
 
-def describe_all(data: Path, cache: Path, processes: int, texts: str) -> None:
+def describe_all(data: Path, cache: Path, processes: int) -> None:
     for folder in ("candidates", "pages"):
         (cache / folder).mkdir(parents=True, exist_ok=True)
     truths = sorted((data / "dev" / "ground-truth").glob("*.json"))
     (cache / "data.json").write_text(json.dumps({"sha256": fingerprint(data), "pages": len(truths)}))
     with get_context("fork").Pool(processes) as pool:
-        jobs = [(str(path), str(cache), texts) for path in truths]
-        for number, _ in enumerate(pool.imap_unordered(describe_page, jobs), 1):
+        for number, _ in enumerate(pool.imap_unordered(describe_page, [(str(path), str(cache)) for path in truths]), 1):
             if number % 100 == 0:
                 print(f"{number} of {len(truths)}", flush=True)
 
@@ -144,7 +121,7 @@ def load(cache: Path) -> list[dict[str, Any]]:
         page["sizes"] = np.array([len(words) for words in page["words"]], dtype=np.float64)
         page["target"] = targets(page)
         page["counts"] = Counter(page["reference"])
-        page["site"], page["is_copy"] = site(page), page["id"].endswith(".copy")
+        page["site"] = site(page)
         page["tally"] = tally(page)
         pages.append(page)
     sites = sorted({page["site"] for page in pages})
@@ -157,7 +134,7 @@ def load(cache: Path) -> list[dict[str, Any]]:
 
 def site(page: dict[str, Any]) -> str:
     """The registered domain, near enough: two labels, or three under a short second one of a country such as co.uk."""
-    labels = (urlsplit(page["url"]).hostname or page["id"].removesuffix(".copy")).split(".")
+    labels = (urlsplit(page["url"]).hostname or page["id"]).split(".")
     is_second_level = len(labels) > 2 and len(labels[-1]) == 2 and len(labels[-2]) <= 3
     return ".".join(labels[-3:] if is_second_level else labels[-2:])
 
@@ -200,7 +177,7 @@ def lexicon(pages: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
     weights: dict[str, dict[str, float]] = {}
     for table, (sites, most) in {"names": (8, 550), "words": (12, 650)}.items():
         by_site: dict[str, Tally] = defaultdict(dict)
-        for page in (page for page in pages if not page["is_copy"]):
+        for page in pages:
             merged = by_site[page["site"]]
             for token, (good, count) in page["tally"][table].items():
                 entry = merged.setdefault(token, [0.0, 0.0])
@@ -245,7 +222,6 @@ def train(pages: list[dict[str, Any]]) -> dict[str, Any]:
     target = np.concatenate([page["target"] for page in pages])
     # An error of a word costs F1 the more, the shorter the reference is.
     weight = np.concatenate([page["sizes"] / (len(page["reference"]) + 50) for page in pages]).clip(1e-4, 3)
-    weight *= np.concatenate([np.full(len(page["sizes"]), COPY if page["is_copy"] else 1.0) for page in pages])
     data = lightgbm.Dataset(rows, target, weight=weight / weight.mean())
     model = lightgbm.train(PARAMS, data, ROUNDS)
     early = model.predict(rows, raw_score=True, num_iteration=EARLY)
@@ -289,7 +265,7 @@ def check_fold(job: tuple[list[dict[str, Any]], int]) -> tuple[dict[str, tuple[s
     forest = runtime("forest").Forest.parse(weights)
     scores = {}
     for page in pages:
-        if page["fold"] == fold and not page["is_copy"]:
+        if page["fold"] == fold:
             rows = with_lexicon(page, weights["lexicon"])
             probabilities = np.array(forest.probabilities(rows.tolist()))
             scores[page["id"]] = (page["kind"], f1(page, choose(page["sizes"], probabilities)))
@@ -392,12 +368,11 @@ def main() -> None:
     parser.add_argument(
         "--keep", type=Path, help="check: write folds and weights of each fold, for bench/extraction.py"
     )
-    parser.add_argument("--texts", default="", help="describe: make a copy of each page in another script")
     parser.add_argument("what", choices=["describe", "check", "fit"])
     parser.add_argument("paths", type=Path, nargs="+")
     given = parser.parse_args()
     if given.what == "describe":
-        describe_all(given.paths[0], given.paths[1], given.processes, given.texts)
+        describe_all(given.paths[0], given.paths[1], given.processes)
     elif given.what == "check":
         check(given.paths[0], given.processes, given.keep)
     else:

@@ -8,9 +8,6 @@ from typing import Any, Protocol
 
 from turbohtml import Document
 
-_MOST_FOR_READABILITY = 2_500
-"""Elements of a page that it is asked about; of larger ones it would take the most of the time."""
-
 
 class _Tree(Protocol):
     """An lxml tree; lxml has no types of its own, and nothing here looks inside."""
@@ -29,8 +26,7 @@ def candidate_texts(document: Document) -> dict[str, str]:
     texts = {"body": document.main_text(), "resiliparse": _settle(lambda: _resiliparse(html))}
     if tree is None:
         return texts
-    if len(document.select("*")) <= _MOST_FOR_READABILITY:
-        texts["readability"] = _settle(lambda: _readability(deepcopy(tree)))
+    texts["readability"] = _settle(lambda: _readability(deepcopy(tree)))
     texts["trafilatura"] = _settle(lambda: _trafilatura(tree))
     return texts
 
