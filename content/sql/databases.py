@@ -29,6 +29,8 @@ _TYPES = (
 """What a declared type promises, and the column it makes: https://sqlite.org/datatype3.html, section 3.1."""
 
 _PROMISED = {_WHOLE: "integer", _REAL: "real", _TEXT: "text"}
+_MADE = {held: made for made, held in _PROMISED.items()}
+_FIRST_ROWS = 1000
 _EXACT = 1 << 53
 """Whole numbers up to it are exact beside fractions."""
 
@@ -79,8 +81,8 @@ def _copy(connection: "DuckDBPyConnection", database: sqlite3.Connection, name: 
     )
 
 
-def _types(database: sqlite3.Connection, name: str) -> dict[str, tuple[str, bool]]:
-    """Return of each column the type that all its values have, text if they have several, and if it is as promised.
+def _types(database: sqlite3.Connection, name: str) -> dict[str, tuple[str, str]]:
+    """Return of each column the type that all its values have, text if they have several, and how a value is written.
 
     A column of SQLite may hold anything, whatever its declared type says.
     """
@@ -90,11 +92,10 @@ def _types(database: sqlite3.Connection, name: str) -> dict[str, tuple[str, bool
         )
         for _, column, kind, *_ in database.execute(f"PRAGMA table_info({_name(name)})")
     }
-    promised = {column: kind for column, kind in declared.items() if kind}
-    broken = _looked(
-        database, name, (f"typeof({_name(c)}) NOT IN ('{_PROMISED[k]}', 'null')" for c, k in promised.items())
-    )
-    kept = {column for column, is_broken in zip(promised, broken, strict=True) if not is_broken}
+    promised = {c: kind for c, told in declared.items() if (kind := told or _first(database, name, c))}
+    breaks = {c: f"typeof({_name(c)}) <> '{_PROMISED[k]}' AND {_name(c)} IS NOT NULL" for c, k in promised.items()}
+    # To look whether any is broken takes half the time of looking which.
+    kept = promised.keys() if not _any(database, name, breaks.values()) else _unseen(database, name, breaks)
     others = [column for column in declared if column not in kept]
     tests = (
         test
@@ -112,7 +113,45 @@ def _types(database: sqlite3.Connection, name: str) -> dict[str, tuple[str, bool
         has_text, has_real, has_whole, has_large = seen[4 * place : 4 * place + 4]
         is_text = has_text or (has_real and has_large) or not (has_real or has_whole)
         made[column] = _TEXT if is_text else _REAL if has_real else _WHOLE
-    return {column: (made.get(column, kind), column in kept) for column, kind in declared.items()}
+    reals = {c: f"{_name(c)} <> CAST({_name(c)} AS INTEGER)" for c in kept if promised[c] == _REAL}
+    whole = _unseen(database, name, reals)
+
+    def written(column: str) -> str:
+        own = _name(column)
+        if column not in kept:
+            return _value(own)
+        if column in reals:
+            # Whole numbers are written several times as fast; of others the digits that make the same again will do.
+            return (
+                f"CAST({own} AS INTEGER)" if column in whole else f"iif({own} IS NULL, NULL, printf('%!.17g', {own}))"
+            )
+        return own
+
+    return {column: (made.get(column) or promised[column], written(column)) for column in declared}
+
+
+def _first(database: sqlite3.Connection, name: str, column: str) -> str:
+    """Return the type of the first value of a column, if it is among the first rows and of a type that promises one."""
+    own = _name(column)
+    some = f"SELECT {own} FROM {_name(name)} LIMIT {_FIRST_ROWS}"
+    found = database.execute(f"SELECT typeof({own}) FROM ({some}) WHERE {own} IS NOT NULL LIMIT 1").fetchone()
+    return _MADE.get(found[0].decode(), "") if found else ""
+
+
+def _any(database: sqlite3.Connection, name: str, tests: Iterable[str]) -> bool:
+    """Tell whether any row passes any of the tests."""
+    listed = list(tests)
+    groups = (listed[start : start + _COLUMNS_MAX] for start in range(0, len(listed), _COLUMNS_MAX))
+    return any(
+        database.execute(f"SELECT 1 FROM {_name(name)} WHERE {' OR '.join(g)} LIMIT 1").fetchone() for g in groups
+    )
+
+
+def _unseen(database: sqlite3.Connection, name: str, tests: Mapping[str, str]) -> set[str]:
+    """Return the columns whose test no row passes."""
+    return {
+        column for column, is_seen in zip(tests, _looked(database, name, tests.values()), strict=True) if not is_seen
+    }
 
 
 def _looked(database: sqlite3.Connection, name: str, tests: Iterable[str]) -> list[bool]:
@@ -125,12 +164,9 @@ def _looked(database: sqlite3.Connection, name: str, tests: Iterable[str]) -> li
     return found
 
 
-def _row(columns: Mapping[str, tuple[str, bool]]) -> str:
-    """Return an expression that writes a row: each value in quotes, NULL without. Where it must choose takes time."""
-    values = [
-        _name(column) if is_kept and kind != _REAL else _value(_name(column))
-        for column, (kind, is_kept) in columns.items()
-    ]
+def _row(columns: Mapping[str, tuple[str, str]]) -> str:
+    """Return an expression that writes a row: each value in quotes, NULL without."""
+    values = [written for _, written in columns.values()]
     groups = [values[start : start + _ARGUMENTS_MAX] for start in range(0, len(values), _ARGUMENTS_MAX)]
     return " || ',' || ".join(f"printf('{','.join(['%Q'] * len(group))}', {', '.join(group)})" for group in groups)
 

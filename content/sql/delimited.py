@@ -25,9 +25,9 @@ _TYPES = {
     "DOUBLE": "TRY_CAST({0} AS DOUBLE) IS NOT NULL AND NOT regexp_matches({0}, '^ *([+]|-?0[0-9])|_') "
     "AND (length({0}) <= 15 OR regexp_matches({0}, '[.eE]'))",
     "BOOLEAN": "lower({0}) IN ('true', 'false')",
-    "DATE": "coalesce(TRY_CAST({0} AS DATE)::VARCHAR = {0}, false)",
-    "TIMESTAMP": "regexp_full_match({0}, '[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}[ T][0-9:]{{5,8}}([.][0-9]{{1,6}})?Z?') "
-    "AND TRY_CAST({0} AS TIMESTAMP) IS NOT NULL",
+    "DATE": "coalesce(TRY_CAST({0} AS DATE)::VARCHAR = replace({0}, '/', '-'), false)",
+    "TIMESTAMP": "regexp_full_match({0}, '[0-9]{{4}}[-/][0-9]{{2}}[-/][0-9]{{2}}[ T][0-9:]{{5,8}}([.][0-9]{{1,6}})?Z?')"
+    " AND TRY_CAST({0} AS TIMESTAMP) IS NOT NULL",
 }
 """When a text means the same as a value of a type; the first that is so for all cells of a column is its type."""
 

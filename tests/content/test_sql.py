@@ -118,6 +118,14 @@ def test_a_cell_that_no_type_spells_stays_text(ask, cell):
     assert ask("SELECT a, b + 1, typeof(a) FROM t") == [(cell, "2", "VARCHAR"), (cell, "3", "VARCHAR")]
 
 
+def test_dates_and_times_with_the_year_first_are_those(ask):
+    ask.given("a.csv", "day,at,odd\n2012/01/31,2012/01/31 10:00,2012/01-31\n2013-02-01,2013-02-01T11:30:00,2013/02/01\n")
+    assert ask("SELECT typeof(day), typeof(at), typeof(odd), year(day), hour(at) FROM t ORDER BY day") == [
+        ("DATE", "TIMESTAMP", "VARCHAR", "2012", "10"),
+        ("DATE", "TIMESTAMP", "VARCHAR", "2013", "11"),
+    ]
+
+
 def test_rows_that_look_like_comments_are_rows_and_names_may_be_there_twice(ask):
     ask.given("a.csv", "a,b\n1,2\n3,4\n#5,6\n")
     assert ask("SELECT count(*), max(b) FROM t") == [("3", "6")]
