@@ -10,7 +10,7 @@ from functools import cached_property
 from itertools import islice, pairwise
 
 from ..errors import BursarError
-from .encoding import Encoding, detect
+from .encoding import UTF_8, Encoding, declared, detect
 
 LARGEST_BYTES = 16 << 20
 """Of a file, before and after; what is larger is a command's work."""
@@ -76,7 +76,8 @@ class Text:
         Raises:
             BursarError: not_text; it is none, or not such that it could be written back.
         """
-        self.encoding: Encoding = detect(_Held(data))
+        found = detect(_Held(data))
+        self.encoding: Encoding = declared(data) if found == UTF_8 and data.isascii() else found
         skip = self.encoding.skip or (len(BOM_UTF8) if data.startswith(BOM_UTF8) else 0)
         self._mark, body = data[:skip], data[skip:]
         try:

@@ -99,6 +99,11 @@ def detect(content: Readable, scan_bytes: int | None = None) -> Encoding:
     return _declared(head, sample) or _guessed(sample)
 
 
+def declared(data: bytes) -> Encoding:
+    """Return the encoding that a text of ASCII alone names for what else may come into it; UTF-8 if it names none."""
+    return _declared(data[:HEAD_BYTES], b"") or UTF_8
+
+
 def _from_first_non_ascii(content: Readable, head: bytes, scan_bytes: int | None) -> bytes:
     """Return what follows the first byte that is not ASCII, with a little before it; empty if there is none."""
     offset, block = 0, head

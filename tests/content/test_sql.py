@@ -119,7 +119,9 @@ def test_a_cell_that_no_type_spells_stays_text(ask, cell):
 
 
 def test_dates_and_times_with_the_year_first_are_those(ask):
-    ask.given("a.csv", "day,seen,odd\n2012/01/31,2012/01/31 10:00,2012/01-31\n2013-02-01,2013-02-01T11:30:00,2013/02/01\n")
+    ask.given(
+        "a.csv", "day,seen,odd\n2012/01/31,2012/01/31 10:00,2012/01-31\n2013-02-01,2013-02-01T11:30:00,2013/02/01\n"
+    )
     assert ask("SELECT typeof(day), typeof(seen), typeof(odd), year(day), hour(seen) FROM t ORDER BY day") == [
         ("DATE", "TIMESTAMP", "VARCHAR", "2012", "10"),
         ("DATE", "TIMESTAMP", "VARCHAR", "2013", "11"),

@@ -14,6 +14,7 @@ from bursar.artifacts import Artifact
 from bursar.errors import BursarError
 from bursar.guard.created import CreatedFile
 from bursar.tools.edit_file import LARGEST_BYTES, EditFile
+from random_edits import tried
 from tool_place import Place
 
 EDIT = EditFile()
@@ -143,6 +144,16 @@ def test_a_part_is_not_written_for_the_whole(place: Place, gap):
     assert code(place, path="a.txt", edits=[{"old": "two", "new": gap}]) == "truncated_content"
     place.call(EDIT, path="b.txt", new=gap, allow_markers=True)
     place.call(EDIT, path="b.txt", old=gap, new=f"{gap}, it says")
+
+
+def test_random_edits_are_what_a_plain_reference_makes_or_refused_as_it_refuses(place: Place):
+    assert [fault for seed in range(60) if (fault := tried(place, EDIT, seed)[0])] == []
+
+
+def test_what_a_file_declares_holds_for_the_first_letter_that_is_not_ascii(place: Place):
+    path = place.write("a.py", b"# -*- coding: shift_jis -*-\nname = 'x'\n")
+    place.call(EDIT, path="a.py", old="'x'", new="'日本'")
+    assert path.read_bytes().decode("shift_jis") == "# -*- coding: shift_jis -*-\nname = '日本'\n"
 
 
 def test_a_credential_that_was_not_shown_is_not_lost(place: Place):
