@@ -19,6 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"
 
 import corpus
 from bursar.budget import tokens
+from replies import reply_of
 from sql_set import CITIES, DATABASE, DPKG, FLIGHTS, QUESTIONS, Question, Things
 from wire import Client, server
 
@@ -130,8 +131,9 @@ def judged(client: Client, question: Question, things: Things) -> tuple[bool, in
     spent = calls = 0
     names = []
     for other in others:  # what is joined was read before
-        reply = client.call("read_file", path=other, lines="1")[0]
-        names.append(re.search(r"\ba\d+", reply)[0])
+        client.call("read_file", path=other, lines="1")
+        listed = client.call("read_artifact", max_tokens=8000)[0]
+        names.append(re.search(rf"\b(a\d+)\S* .*: read {re.escape(other)}$", listed, re.MULTILINE)[1])
     if question.looks:
         reply = client.call("read_file", path=path)[0]
         calls, spent = 1, tokens.count(reply)
@@ -139,7 +141,7 @@ def judged(client: Client, question: Question, things: Things) -> tuple[bool, in
     for place, name in enumerate(names, start=1):
         sql = sql.replace(f"{{{place}}}", name)
     reply, is_error, _ = client.call("read_file", path=path, sql=sql)
-    found = [] if is_error else list(csv.reader(io.StringIO(reply.partition("\n")[2], newline="")))[1:]
+    found = [] if is_error else list(csv.reader(io.StringIO(reply_of(reply)["preview"], newline="")))[1:]
     got = sorted(tuple(map(rounded, row)) for row in found if row)
     wanted = sorted(tuple(map(rounded, row)) for row in question.answer(things))
     if got != wanted:

@@ -25,6 +25,8 @@ _NOTICES: tuple[tuple[str, str], ...] = (
     ("bursar", r'(?:not shown|follow|fits|cut off); read_artifact\(artifact=\\*"(?:ses_\w{16,}/)?a\d+\\*"'),
     ("bursar", r'\\*"incomplete\\*":\\*"[^"\n]{1,120} not shown\\*"'),
     ("bursar", r'"omitted\\*":\\*"(?:(?:lines|bytes) \d+-\d+|\d+ items; read_artifact\(\))'),
+    ("bursar", r'^"omitted": "(?:lines|bytes) \d+-\d+",$'),
+    ("bursar", r'"same_as\\*": ?\\*"unchanged since it was shown'),
     ("bursar", r"^… [\d,]+ more$"),
     ("bursar", r'"deeper\\*":\\*"≥?[\d,]+ entr'),
     # openai/codex, codex-rs/utils/string/src/truncate.rs: format_truncation_marker; it stands inside a line.

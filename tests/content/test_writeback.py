@@ -13,6 +13,8 @@ NOTICES = [
     ("bursar", '{"head":"a","omitted":"bytes 441-399713","tail":"b"}'),
     ("bursar", '"parts":[],"omitted":"12 items; read_artifact() lists what is stored of them"'),
     ("bursar", '{"head":"a","omitted":"lines 41-99980","tail":"b"}'),
+    ("bursar", '{"artifact":"a1","same_as":"unchanged since it was shown; see it again: read_artifact()"}'),
+    ("bursar", '"omitted": "lines 41-99980",'),
     ("Codex", "expo…33930 tokens truncated…t.target.value"),
     ("Codex", "abc…12 chars truncated…def"),
     ("Codex", "[... omitted 256 of 512 lines ...]"),
