@@ -132,7 +132,7 @@ def judged(client: Client, question: Question, things: Things) -> tuple[bool, in
     names = []
     for other in others:  # what is joined was read before
         client.call("read_file", path=other, lines="1")
-        listed = client.call("read_artifact", max_tokens=8000)[0]
+        listed = "\n".join(client.call("read_artifact", lines=part, max_tokens=8000)[0] for part in ("1-40", "41-80"))
         names.append(re.search(rf"\b(a\d+)\S* .*: read {re.escape(other)}$", listed, re.MULTILINE)[1])
     if question.looks:
         reply = client.call("read_file", path=path)[0]
