@@ -16,7 +16,7 @@ CHANGED = "a cell is of another type than the first ones of its column"
 """The error of a query over a column that changes its type behind the rows that were looked at."""
 
 _HEAD_BYTES = 256 * 1024
-_LOOKED = 5_000
+_LOOKED = 2_000
 """Rows whose cells tell the types, unless all are looked at."""
 
 _TYPES = {
