@@ -59,7 +59,7 @@ def checked(tool: Tool[Any], given: Mapping[str, Any]) -> ToolArgs:
         BursarError: `bad_argument`, naming the first that is wrong, what it should be and what the tool takes.
     """
     if (count := max(map(len, _objects(given)))) > _ARGUMENTS_MAX:
-        fix = f"{tool.name} takes {', '.join(tool.Args.model_fields)}"
+        fix = f"Leave them out; {tool.name} takes {', '.join(tool.Args.model_fields)}"
         raise BursarError("bad_argument", f"{count:,} arguments are given at once", fix)
     try:
         return tool.Args.model_validate(_by_their_names(tool, given))

@@ -37,10 +37,11 @@ _REFRESHED_S = 60.0
 """Calls of a session go by the SDK so often: it ends sessions that it has not heard of for half an hour."""
 
 _BRIEF_S = 0.05
-"""Whether a client hangs up is watched from then on: most calls are done by then, and what watches costs as much."""
+"""A call that takes longer is answered by a stream of events, and whether its client hangs up is watched from then on.
+Most are done by then, and what watches costs as much."""
 
 _SILENT_S = 10.0
-"""Proxies hang up where nothing comes for long: a later answer begins as a stream of events, with pings."""
+"""Between pings: proxies hang up where nothing comes for long."""
 
 _PING = b": ping\n\n"
 
@@ -146,7 +147,7 @@ class Express:
         return True
 
     async def _answer(self, call: _Call, receive: Receive, send: Send) -> None:
-        """Answer a call with JSON, or with a stream of events if that takes long.
+        """Answer a call with JSON, or with a stream of events if it is not done at once.
 
         Without a session hanging up withdraws the call, as the protocol has it; else a notification does.
         """
@@ -155,7 +156,7 @@ class Express:
             async with anyio.create_task_group() as beside:
 
                 def attend() -> None:
-                    beside.start_soon(reply.ping)
+                    beside.start_soon(reply.begin)
                     if call.session is None:
                         beside.start_soon(_hung_up, receive, flight)
 
@@ -193,7 +194,7 @@ class Express:
         status, session = start["status"], self._sessions.get(named)
         if session is not None and session.principal == principal:
             if status == 404 or (scope["method"] == "DELETE" and status < 300):
-                del self._sessions[named]
+                self._forget(named)
             else:
                 session.heard = time.monotonic()
         about = _client_info(message)
@@ -204,6 +205,11 @@ class Express:
             if len(self._sessions) > self.most:
                 self._sessions.popitem(last=False)
 
+    def _forget(self, named: str) -> None:
+        """End the calls of a session that has ended."""
+        for flight in self._sessions.pop(named).flights.values():
+            flight.cancel()
+
 
 @dataclass
 class _Reply:
@@ -212,15 +218,14 @@ class _Reply:
     send: Send
     _is_stream: bool = False
 
-    async def ping(self) -> None:
-        """Keep the connection alive from the time on when the answer takes long."""
-        await anyio.sleep(_SILENT_S)
+    async def begin(self) -> None:
+        """Begin a stream, and keep the connection alive."""
         self._is_stream = True
         kept = [(b"content-type", b"text/event-stream"), (b"cache-control", b"no-cache, no-transform")]
         await self.send({"type": "http.response.start", "status": 200, "headers": kept})
         while True:
-            await self.send({"type": "http.response.body", "body": _PING, "more_body": True})
             await anyio.sleep(_SILENT_S)
+            await self.send({"type": "http.response.body", "body": _PING, "more_body": True})
 
     async def end(self, message: Mapping[str, Any]) -> None:
         """Send what the request is answered with."""

@@ -262,7 +262,7 @@ class Handshake:
 
     def call(self, tool, **arguments):
         stream = self.begin(uuid.uuid4().hex, tool, **arguments)
-        lines = [line for line in stream.iter_lines() if line.startswith("data: {")]
+        lines = [line for line in stream.iter_lines() if line.startswith(("data: {", "{"))]
         return json.loads(lines[-1].removeprefix("data: "))["result"]["content"][0]["text"]
 
 

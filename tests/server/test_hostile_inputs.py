@@ -28,7 +28,7 @@ searched left_out session artifacts same_as
 not_utf8 shown_as earlier url final_url content_type code cause failed_at http_status error target_path download_dir
 format width height mode animated frames blank orientation stripped declared sha256 received title author published
 modified site language description found kind next unreadable from parts omitted words pages characters replaced
-images_embedded images_missing links_dropped notes fonts all_replaced entries truncated isolation more_facts tables
+says images_embedded images_missing links_dropped notes fonts all_replaced entries truncated isolation more_facts tables
 encoding cut image formulas byline""".split()
 
 
