@@ -27,7 +27,7 @@ _TOKEN = re.compile(
 _OTHER_SCREEN = {"47", "1047", "1049"}
 _TAB = 8
 _REPEATED = 3
-_MOST = 10_000
+_MOST, _DIGITS = 10_000, 5
 
 
 def run(path: str, offset: int) -> dict[str, str | bool]:
@@ -85,7 +85,7 @@ class Screen:
         self._kept: list[list[str]] = []
         self._wrapped: set[int] = set()
         self._rows = _blank(ROWS)
-        self._first: tuple[list[list[str]], int, int] | None = None
+        self._first: tuple[list[list[str]], int, int, set[int]] | None = None
         self._x = self._y = 0
         self._saved = (0, 0)
         self._top, self._bottom = 0, ROWS - 1
@@ -115,7 +115,10 @@ class Screen:
             elif found["escape"]:
                 self._escape(found["escape"])
             elif found["final"]:
-                numbers = [min(int(number), _MOST) if number.isdigit() else 0 for number in found["numbers"].split(";")]
+                numbers = [
+                    min(int(number[:_DIGITS]), _MOST) if number.isdigit() else 0
+                    for number in found["numbers"].split(";")
+                ]
                 if found["marks"] == "?":
                     self._mode(found["numbers"].split(";"), found["final"])
                 elif not found["marks"]:
@@ -182,10 +185,10 @@ class Screen:
             return
         self.is_other = final == "h"
         if self.is_other:
-            self._first = (self._rows, self._x, self._y)
-            self._rows = _blank(ROWS)
+            self._first = (self._rows, self._x, self._y, self._wrapped)
+            self._rows, self._wrapped = _blank(ROWS), set()
         elif self._first is not None:
-            self._rows, self._x, self._y = self._first
+            self._rows, self._x, self._y, self._wrapped = self._first
         self._top, self._bottom = 0, ROWS - 1
 
     def _sequence(self, final: str, numbers: Sequence[int]) -> None:
@@ -248,6 +251,7 @@ class Screen:
             start, end = (x, COLUMNS) if what == 0 else (0, x + 1)
             self._rows[self._y][start:end] = [" "] * (end - start)
         first, last = {0: (self._y + 1, ROWS), 1: (0, self._y), 2: (0, ROWS)}.get(what, (0, 0))
+        self._unwrap(min(first, self._y), max(last, self._y + 1))
         self._rows[first:last] = _blank(last - first)
 
     def _down(self) -> None:
@@ -259,11 +263,17 @@ class Screen:
             self._kept.append(self._rows.pop(0))
             self._rows += _blank(1)
 
+    def _unwrap(self, first: int, last: int) -> None:
+        """Forget of rows that they go on in the next one: they are another text now."""
+        self._wrapped -= set(range(len(self._kept) + first, len(self._kept) + last))
+
     def _scroll_up(self, top: int, count: int) -> None:
+        self._unwrap(max(0, top - 1), ROWS)
         count = min(count, self._bottom - top + 1)
         self._rows[top : self._bottom + 1] = self._rows[top + count : self._bottom + 1] + _blank(count)
 
     def _scroll_down(self, top: int, count: int) -> None:
+        self._unwrap(max(0, top - 1), ROWS)
         count = min(count, self._bottom - top + 1)
         self._rows[top : self._bottom + 1] = _blank(count) + self._rows[top : self._bottom + 1 - count]
 

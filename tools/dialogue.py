@@ -30,17 +30,18 @@ def keys(text: str) -> str:
     return text.replace("\r\n", "\r").replace("\n", "\r")
 
 
-async def answered(command: Command, look: Callable[[], Artifact], typed: str, most_s: float) -> None:
+async def answered(command: Command, look: Callable[[], Artifact], before: int, typed: str, most_s: float) -> None:
     """Wait until a command has answered to what was typed or sent, has ended, or says nothing.
 
     Args:
         command: which is waited for.
         look: returns its output as it is now.
+        before: how many bytes of it there were before anything was typed.
         typed: what a terminal shows of it is no answer; empty to take the next output for one.
         most_s: how long that may take.
     """
     until = time.monotonic() + most_s
-    before = size = look().size
+    size = before
     grown_at = 0.0
     while command.exit is None and (now := time.monotonic()) < until:
         output = look()

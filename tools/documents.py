@@ -84,6 +84,11 @@ async def document(
             break
         rest = str(told.get("rest") or "")
         name, member = _unpacked(name, member, rest), rest
+    else:
+        deep = f"{name} is still packed after {_DEEPEST} archives, one in the other"
+        if member:
+            raise BursarError("too_large", deep, "Unpack the outer ones with terminal, if you trust them")
+        facts["unreadable"] = deep
     return Document(content, facts)
 
 

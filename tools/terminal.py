@@ -150,7 +150,7 @@ class Terminal(Tool[TerminalArgs]):
 
     async def _opened(self, command: Command, writer: Writer, call: Call, sent: Facts, level: Level) -> Done:
         """Show what a command on a terminal begins with; it waits for its input from now on, unless it has ended."""
-        await answered(command, lambda: _live(writer), "", _share_s(_ECHO_S, call))
+        await answered(command, lambda: _live(writer), 0, "", _share_s(_ECHO_S, call))
         refusal = await password_refused(command)
         kept: Facts = {"isolation": level}
         if (ended := command.exit) is not None:
@@ -183,10 +183,10 @@ class Terminal(Tool[TerminalArgs]):
         if args.input:
             facts = await _send(live.command, args.input, call)
             most_s = _share_s(_ANSWER_S if live.command.has_tty else _ECHO_S, call)
-            await answered(live.command, lambda: call.session.open(args.artifact), args.input, most_s)
+            await answered(live.command, lambda: call.session.open(args.artifact), artifact.size, args.input, most_s)
         elif live.command.has_tty:
             most_s = min(args.timeout_s or LONGEST_S, call.patience_s)
-            await answered(live.command, lambda: call.session.open(args.artifact), "", most_s)
+            await answered(live.command, lambda: call.session.open(args.artifact), shown_bytes, "", most_s)
         else:
             waiting = live.command.wait(min(args.timeout_s or LONGEST_S, call.patience_s))
             await watched(waiting, call.progress, lambda: (call.session.open(args.artifact).size, None, _UNIT))

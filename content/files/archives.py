@@ -136,6 +136,8 @@ def of_ar(source: IO[bytes]) -> Members:
     source.seek(len(_AR))
     while len(head := source.read(_AR_HEAD)) == _AR_HEAD:
         size, start = int(head[48:58]), source.tell()
+        if size < 0:
+            raise ValueError("a size below zero")
         name = head[:16].decode("utf-8", "surrogateescape").rstrip().rstrip("/")
         part = cast("IO[bytes]", _Section(source, start, size))
         stream = part if name.endswith(".tar") else unpacked(part) if ".tar" in name else None

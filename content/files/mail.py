@@ -56,6 +56,9 @@ def messages(box: Path) -> Iterator[bytes]:
 
 def attachments(message: EmailMessage) -> Iterator[tuple[str, MIMEPart]]:
     """Return what is attached, with names that differ."""
+    if not message.is_multipart() and (message.is_attachment() or message.get_content_maintype() != "text"):
+        yield (message.get_filename() or "part-1").replace("/", "_"), message
+        return
     taken: set[str] = set()
     for number, attached in enumerate(message.iter_attachments(), 1):
         suffix = ".eml" if attached.get_content_type() == "message/rfc822" else ""
@@ -75,8 +78,14 @@ def content(part: MIMEPart) -> bytes:
 
 
 def _blocks(message: EmailMessage) -> Iterator[str]:
-    yield "\n".join(f"{name}: {_head(message, name)}" for name in _HEADS if message[name])
+    heads = [(name, _head(message, name)) for name in _HEADS]
+    yield "\n".join(f"{name}: {text}" for name, text in heads if text)
     body = message.get_body(("plain", "html"))
+    payload = message.get_payload()
+    if body is None and isinstance(payload, str) and message.get_content_maintype() in {"multipart", "message"}:
+        yield prose(payload)  # its parts cannot be told apart
+    elif body is None and message.get_content_type() == "message/rfc822" and isinstance(payload, list):
+        yield from _blocks(cast("list[EmailMessage]", payload)[0])
     if body is not None:
         text = _decoded(body)
         is_page = body.get_content_subtype() == "html"

@@ -61,7 +61,9 @@ def _output(output: Mapping[str, Any]) -> str:
 
 
 def _plain(text: object) -> str:
-    return _COLOURS.sub("", _joined(text)[:_TEXT_MAX])
+    shown = _joined(text)
+    more = f"\n… {len(shown) - _TEXT_MAX:,} characters left out" if len(shown) > _TEXT_MAX else ""
+    return _COLOURS.sub("", shown[:_TEXT_MAX]) + more
 
 
 def _joined(text: object) -> str:

@@ -26,7 +26,7 @@ from .. import pdf
 from . import archives, book, mail, notebook, opendocument, rtf, sheets, slides, word
 from .archives import Member, Members
 from .parts import Parts, first
-from .text import Text, row, too_large
+from .text import CHARACTERS_MAX, Text, row, too_large
 
 MEMBER_BYTES = 256 << 20
 """Of what is unpacked: one member, or all of a file that is compressed as a whole."""
@@ -239,14 +239,20 @@ def _of_zip(archive: ZipFile) -> Members:
 
 
 def _as_csv(name: str, rows: Iterator[list[str]]) -> Member:
-    text = Text(map(row, sheets.padded(rows)), suffix=".csv")
-    return Member(
-        f"{name}.csv",
-        0,
-        "",
-        "",
-        lambda: BytesIO(b"".join(piece.encode("utf-8", "replace") for piece in text.written())),
-    )
+    return Member(f"{name}.csv", 0, "", "", partial(_written, Text(map(row, sheets.padded(rows)), suffix=".csv")))
+
+
+def _written(text: Text) -> BytesIO:
+    """Write a sheet.
+
+    Raises:
+        BursarError: too_large; to ask of a part of its rows would give wrong answers.
+    """
+    data = b"".join(piece.encode("utf-8", "replace") for piece in text.written())
+    if "note" in text.facts:
+        what = f"the sheet has more than {CHARACTERS_MAX:,} characters"
+        raise BursarError("too_large", what, "Convert it with a program, by terminal")
+    return BytesIO(data)
 
 
 def _of_mail(message: EmailMessage) -> Members:

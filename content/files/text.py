@@ -34,6 +34,7 @@ class Text:
         for block in self.blocks:
             if len(block) > left:
                 self.facts["note"] = f"only the first {CHARACTERS_MAX:,} characters of its text were taken"
+                yield block[:left]
                 return
             left -= len(block)
             yield block if self.suffix == ".csv" else f"{block}\n\n"

@@ -31,6 +31,9 @@ _TYPES = (
 _PROMISED = {_WHOLE: "integer", _REAL: "real", _TEXT: "text"}
 _MADE = {held: made for made, held in _PROMISED.items()}
 _FIRST_ROWS = 1000
+_HIDDEN = 1
+"""A column that `select *` leaves out; generated ones are 2 and 3."""
+
 _EXACT = 1 << 53
 """Whole numbers up to it are exact beside fractions."""
 
@@ -90,7 +93,8 @@ def _types(database: sqlite3.Connection, name: str) -> dict[str, tuple[str, str]
         column.decode("utf-8", "replace"): next(
             (made for sign, made in _TYPES.items() if sign in kind.decode("utf-8", "replace").upper()), ""
         )
-        for _, column, kind, *_ in database.execute(f"PRAGMA table_info({_name(name)})")
+        for _, column, kind, *_, hidden in database.execute(f"PRAGMA table_xinfo({_name(name)})")
+        if hidden != _HIDDEN
     }
     promised = {c: kind for c, told in declared.items() if (kind := told or _first(database, name, c))}
     breaks = {c: f"typeof({_name(c)}) <> '{_PROMISED[k]}' AND {_name(c)} IS NOT NULL" for c, k in promised.items()}

@@ -103,3 +103,17 @@ def test_only_what_is_new_is_shown_and_long_lines_are_whole(tmp_path):
     before = path.stat().st_size
     path.write_bytes(b"one\r\n>>> f()\r\n" + b"y" * 300 + b"\r\n>>> ")
     assert run(str(path), before) == {"text": f">>> f()\n{'y' * 300}\n>>>", "is_screen": False, "is_cut": False}
+
+
+def lines_of(text):
+    screen = Screen()
+    screen.draw(text)
+    return screen.lines()
+
+
+def test_what_was_erased_or_is_on_the_other_screen_joins_no_lines():
+    cleared = lines_of("x" * 150 + "\x1b[H\x1b[2Jone\r\ntwo\r\n")
+    assert cleared == ["one", "two"]
+    other = lines_of("first\r\n\x1b[?1049h" + "y" * 150 + "\r\n" + "z" * 130 + "\x1b[?1049lalpha\r\nbeta")
+    assert other[-2:] == ["alpha", "beta"]
+    assert lines_of("\x1b[" + "1" * 5000 + "Ax") == ["x"]

@@ -172,3 +172,39 @@ def test_hostile_files_are_answered_as_what_they_are_and_cost_nobody_else_anythi
         assert "aaaaaaaaaaaaaaaaaaaa" * 100 not in reply
     (work / "after.txt").write_text("still here")
     assert "still here" in shown(client, path="after.txt")
+
+
+def test_what_is_packed_too_deep_is_refused_and_never_answered_by_what_it_is_packed_in(client, work):
+    inner = work / "x.txt"
+    inner.write_text("deep\n")
+    for depth in range(8):
+        with zipfile.ZipFile(work / f"z{depth}.zip", "w") as packed:
+            packed.write(inner, inner.name)
+        inner = work / f"z{depth}.zip"
+    path = "/".join(f"z{depth}.zip" for depth in range(7, -1, -1))
+    text, is_error, _ = client.call("read_file", path=f"{path}/x.txt")
+    assert is_error
+    assert "still packed" in text
+
+
+def test_mails_without_a_boundary_or_with_broken_heads_keep_their_text(client, work):
+    (work / "none.eml").write_bytes(b"Subject: s\nContent-Type: multipart/mixed\n\nall of the text\n")
+    (work / "head.eml").write_bytes(b"From: a@x.test\nTo: [\nSubject: s\n\nthe other text\n")
+    (work / "only.eml").write_bytes(
+        b"Subject: s\nContent-Type: application/octet-stream\n"
+        b'Content-Disposition: attachment; filename="f.csv"\n\na,b\n1,2\n'
+    )
+    assert "all of the text" in client.call("read_file", path="none.eml")[0]
+    assert "the other text" in client.call("read_file", path="head.eml")[0]
+    assert "f.csv" in client.call("read_file", path="only.eml")[0]
+    assert client.call("read_file", path="only.eml/f.csv")[0].endswith("a,b\n1,2\n")
+
+
+def test_an_archive_with_a_size_below_zero_is_refused_at_once(client, work):
+    head = (
+        b"x/".ljust(16) + b"0".ljust(12) + b"0".ljust(6) + b"0".ljust(6) + b"644".ljust(8) + b"-60".ljust(10) + b"`\n"
+    )
+    (work / "neg.deb").write_bytes(b"!<arch>\n" + head * 3)
+    text, is_error, _ = client.call("read_file", path="neg.deb/zz")
+    assert is_error
+    assert "too_slow" not in text
