@@ -2,6 +2,7 @@
 
 import json
 import math
+import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -17,6 +18,9 @@ from .previews.base import Preview, Resume, View
 FACT_MAX_CHARACTERS = 300
 PATH_MAX_CHARACTERS = 4096
 """Linux's PATH_MAX: half a path is of no use to anyone."""
+
+_FILLERS = frozenset("\u115f\u1160\u2800\u3164\uffa0")
+"""Letters and a pattern that are drawn as nothing."""
 
 _PATHS = {"path", "file", "target_path", "download_dir"}
 
@@ -84,7 +88,7 @@ class Reply:
     def text(self) -> str:
         """It as it is sent: one line of JSON, and behind it the preview if that is a text in which all is seen.
 
-        Where the line would say nothing the text stands alone, unless it begins as such a line does.
+        Where the line would say nothing the text stands alone, unless it begins as such a line does, or as an error.
         """
         preview = self.value.get("preview")
         if not isinstance(preview, str) or not is_plain(preview) or preview.count("\n") > _LINES_MAX:
@@ -92,7 +96,8 @@ class Reply:
         said = {name: value for name, value in self.value.items() if name != "preview"}
         if not preview:
             return dumps(said)
-        return preview if not said and not _begins_like_a_line(preview) else f"{dumps(said)}\n{preview}"
+        stands_alone = not said and not _begins_like_a_line(preview) and not _reads_like_an_error(preview)
+        return preview if stands_alone else f"{dumps(said)}\n{preview}"
 
     @classmethod
     def parse(cls, text: str) -> "Reply":
@@ -169,8 +174,20 @@ def _fact(value: object, most: int = FACT_MAX_CHARACTERS) -> object:
 
 
 def _begins_like_a_line(text: str) -> bool:
-    """Tell whether a text could be taken for one with a line of JSON; some clients strip what is white before it."""
-    return text.lstrip().startswith("{")
+    """Tell whether a text could be taken for one with a line of JSON; some clients strip what nobody sees before it."""
+    return next((sign for sign in text if not _is_unseen(sign)), "") == "{"
+
+
+def _is_unseen(sign: str) -> bool:
+    return sign.isspace() or sign in _FILLERS or unicodedata.category(sign) in {"Cc", "Cf", "Mn", "Zl", "Zp", "Zs"}
+
+
+def _reads_like_an_error(text: str) -> bool:
+    """Tell whether a text could be taken for what `error_line` writes."""
+    code, _, said = text.partition("\n")[0].partition(": ")
+    return (
+        code.replace("_", "a").isalpha() and code.islower() and code.isascii() and said.endswith(".") and ". " in said
+    )
 
 
 def _sent(value: Mapping[str, Any]) -> str:
@@ -251,7 +268,7 @@ def _assemble(draft: Draft, shown: Preview) -> dict[str, Any]:
 def _is_worth_naming(draft: Draft, shown: Preview) -> bool:
     if not isinstance(shown.value, str) or not shown.is_complete or len(shown.value.encode()) >= draft.named_from:
         return True
-    return not draft.entries and _begins_like_a_line(shown.value)
+    return not draft.entries and (_begins_like_a_line(shown.value) or _reads_like_an_error(shown.value))
 
 
 def _fit_parts(draft: Draft, ceiling: Allowance) -> dict[str, Any]:

@@ -65,6 +65,7 @@ def _draft(told: Mapping[str, Any], *, redacts: bool) -> Draft:
         entries=told["entries"],
         name=told["name"],
         named_from=told["named_from"],
+        beside_part=told["beside_part"],
         reference=told["reference"],
         size=told["size"],
         view=None if told["view"] is None else _view(told["view"], redacts=redacts),

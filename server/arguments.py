@@ -1,6 +1,6 @@
 """Arguments of a call, checked strictly, and what is wrong with them in words that help the next attempt."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Any, cast
 
@@ -14,6 +14,9 @@ _SHOWN_MAX_CHARACTERS = 80
 
 _ARGUMENTS_MAX = 64
 """Of a tool, or an object among its arguments: more than any takes, and each wrong one costs time to be told apart."""
+
+_ITEMS_MAX = 1000
+"""Of a list among them, for the same reason."""
 
 _ALIASES = {
     "cmd": ("command",),
@@ -58,7 +61,7 @@ def checked(tool: Tool[Any], given: Mapping[str, Any]) -> ToolArgs:
     Raises:
         BursarError: `bad_argument`, naming the first that is wrong, what it should be and what the tool takes.
     """
-    if (count := max(map(len, _objects(given)))) > _ARGUMENTS_MAX:
+    if (count := _most_at_once(given)) > _ARGUMENTS_MAX:
         fix = f"Leave them out; {tool.name} takes {', '.join(tool.Args.model_fields)}"
         raise BursarError("bad_argument", f"{count:,} arguments are given at once", fix)
     try:
@@ -67,13 +70,19 @@ def checked(tool: Tool[Any], given: Mapping[str, Any]) -> ToolArgs:
         raise _fault(tool, error) from None
 
 
-def _objects(given: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Yield the arguments, and the objects that are among them or in lists among them."""
-    yield given
-    for value in given.values():
-        for one in cast("list[object]", value) if isinstance(value, list) else (value,):
-            if isinstance(one, Mapping):
-                yield cast("Mapping[str, Any]", one)
+def _most_at_once(given: Mapping[str, Any]) -> int:
+    """Return how many names an object among the arguments has, or items a list; of too many, how many they are."""
+    most, waiting = 0, list[object]([given])
+    while waiting:
+        one = waiting.pop()
+        if not isinstance(one, Mapping | list):
+            continue
+        items = cast("Mapping[str, Any] | list[object]", one)
+        most = max(most, len(items) if isinstance(items, Mapping) else len(items) * _ARGUMENTS_MAX // _ITEMS_MAX)
+        if most > _ARGUMENTS_MAX:
+            return len(items)
+        waiting.extend(items.values() if isinstance(items, Mapping) else items)
+    return most
 
 
 def _by_their_names(tool: Tool[Any], given: Mapping[str, Any]) -> dict[str, Any]:

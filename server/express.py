@@ -236,7 +236,8 @@ def is_id(value: object) -> TypeGuard[RequestId]:
 def flight_key(identity: RequestId) -> RequestId:
     """Return what a request is known by: clients may withdraw by a text what they asked by a number."""
     with suppress(ValueError):
-        return int(identity)
+        if str(number := int(identity)) == str(identity):
+            return number
     return identity
 
 

@@ -135,6 +135,7 @@ def _described(draft: Draft, files: list[str]) -> dict[str, Any]:
         "entries": dict(draft.entries),
         "name": draft.name,
         "named_from": draft.named_from,
+        "beside_part": dict(draft.beside_part),
         "reference": draft.reference,
         "size": dict(draft.size),
         "view": None if draft.view is None else _described_view(draft.view, files),

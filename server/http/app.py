@@ -97,12 +97,14 @@ def http_app(
             background.cancel_scope.cancel()
 
     access = access_for(settings, dispatcher.store)
+    sdk = StreamableHTTPASGIApp(manager)
+    express = Express(sdk, dispatcher, settings.max_connections, DEFAULT_SESSION_IDLE_TIMEOUT)
 
     def guarded(app: ASGIApp) -> ASGIApp:
         return access.guarded(Limited(limits, app))
 
     routes = [
-        Route(PATH, endpoint=guarded(Express(StreamableHTTPASGIApp(manager), dispatcher, settings.max_connections))),
+        Route(PATH, endpoint=guarded(express)),
         Route(SESSION_PATH, endpoint=guarded(request_response(_deleting(dispatcher)))),
         Route("/healthz", endpoint=_healthy, methods=["GET"]),
         *access.routes(),

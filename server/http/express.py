@@ -32,6 +32,7 @@ from ..express import (
     is_somebody,
 )
 from .access import principal_of
+from .limits import opens_session
 
 _REFRESHED_S = 60.0
 """Calls of a session go by the SDK so often: it ends sessions that it has not heard of for half an hour."""
@@ -40,8 +41,14 @@ _BRIEF_S = 0.05
 """A call that takes longer is answered by a stream of events, and whether its client hangs up is watched from then on.
 Most are done by then, and what watches costs as much."""
 
-_SILENT_S = 10.0
+_SILENT_S = 15.0
 """Between pings: proxies hang up where nothing comes for long."""
+
+_WITHDRAWN = -32800
+"""What the SDK answers a call with that its client has withdrawn."""
+
+_NAME_CHARACTERS = 200
+"""Kept of what a client calls itself; those that are known have short names."""
 
 _PING = b": ping\n\n"
 
@@ -53,7 +60,15 @@ class _Session:
     principal: str
     client: str
     heard: float
-    flights: dict[Any, anyio.CancelScope] = field(default_factory=dict[Any, anyio.CancelScope])
+    flights: dict[str | int, "_Flight"] = field(default_factory=dict[str | int, "_Flight"])
+
+
+@dataclass(eq=False, slots=True)
+class _Flight:
+    """A call that is being answered, and whether its client has withdrawn it."""
+
+    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+    is_withdrawn: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +90,13 @@ class Express:
         app: the SDK's.
         dispatcher: the choke point.
         most: transport sessions that are known at a time; calls of others go by the SDK.
+        idle_s: seconds without a request after which the SDK ends one.
     """
 
     app: ASGIApp
     dispatcher: Dispatcher
     most: int
+    idle_s: float
     _sessions: OrderedDict[str, _Session] = field(default_factory=OrderedDict[str, _Session])
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -122,6 +139,8 @@ class Express:
         is_known = version in HANDSHAKE_VERSIONS and not set(told) & set(ENVELOPE)
         if session is None or not is_known or time.monotonic() - session.heard > _REFRESHED_S:
             return None
+        if flight_key(message["id"]) in session.flights:
+            return None
         client = replace(
             self.dispatcher.client(session.client),
             meta=told,
@@ -139,11 +158,15 @@ class Express:
         session, params = self._session(headers, principal), message.get("params")
         if session is None or message.get("method") != "notifications/cancelled" or not isinstance(params, dict):
             return False
+        is_plain = set(message) == {"jsonrpc", "method", "params"} and message["jsonrpc"] == "2.0"
+        if not (is_plain and _takes_both(headers) and headers.get(b"mcp-protocol-version") in HANDSHAKE_VERSIONS):
+            return False
         identity = cast("dict[str, Any]", params).get("requestId")
         flight = session.flights.get(flight_key(identity)) if is_id(identity) else None
         if flight is None:
             return False
-        flight.cancel()
+        flight.is_withdrawn = True
+        flight.scope.cancel()
         return True
 
     async def _answer(self, call: _Call, receive: Receive, send: Send) -> None:
@@ -151,14 +174,14 @@ class Express:
 
         Without a session hanging up withdraws the call, as the protocol has it; else a notification does.
         """
-        reply, told = _Reply(send), {"error": {"code": CONNECTION_CLOSED, "message": "Connection closed"}}
-        with anyio.CancelScope() as flight:
+        reply, told, flight = _Reply(send), dict[str, Any](), _Flight()
+        with flight.scope:
             async with anyio.create_task_group() as beside:
 
                 def attend() -> None:
                     beside.start_soon(reply.begin)
                     if call.session is None:
-                        beside.start_soon(_hung_up, receive, flight)
+                        beside.start_soon(_hung_up, receive, flight.scope)
 
                 not_at_once = asyncio.get_running_loop().call_later(_BRIEF_S, attend)
                 if call.session is not None:
@@ -172,6 +195,11 @@ class Express:
                     if call.session is not None:
                         call.session.flights.pop(flight_key(call.identity), None)
                     beside.cancel_scope.cancel()
+        if not told:
+            error = (
+                (_WITHDRAWN, "Request cancelled") if flight.is_withdrawn else (CONNECTION_CLOSED, "Connection closed")
+            )
+            told = {"error": dict(zip(("code", "message"), error, strict=True))}
         with suppress(OSError):  # the client is gone
             await reply.end({"jsonrpc": "2.0", "id": call.identity, **told})
 
@@ -192,23 +220,35 @@ class Express:
         self, scope: Scope, message: Mapping[str, Any], named: str, principal: str, start: Mapping[str, Any]
     ) -> None:
         status, session = start["status"], self._sessions.get(named)
+        if not opens_session(scope):
+            return  # without a handshake the SDK has not looked at the header
         if session is not None and session.principal == principal:
             if status == 404 or (scope["method"] == "DELETE" and status < 300):
                 self._forget(named)
             else:
                 session.heard = time.monotonic()
+                self._sessions.move_to_end(named)
         about = _client_info(message)
         opened = next((value for name, value in start["headers"] if name.lower() == b"mcp-session-id"), b"")
         if not named and opened and status < 300 and is_somebody(about):
             name = cast("dict[str, str]", about)["name"]
-            self._sessions[opened.decode("latin-1")] = _Session(principal, name, time.monotonic())
-            if len(self._sessions) > self.most:
-                self._sessions.popitem(last=False)
+            self._sessions[opened.decode("latin-1")] = _Session(principal, name[:_NAME_CHARACTERS], time.monotonic())
+            self._let_go()
+
+    def _let_go(self) -> None:
+        """Forget sessions that the SDK has ended by now, and of too many those that were heard of longest ago."""
+        ended, over = time.monotonic() - self.idle_s, len(self._sessions) - self.most
+        for named, session in list(self._sessions.items()):
+            if session.heard > ended and over <= 0:
+                return
+            if not session.flights:  # else its calls could not be withdrawn any more
+                del self._sessions[named]
+                over -= 1
 
     def _forget(self, named: str) -> None:
         """End the calls of a session that has ended."""
         for flight in self._sessions.pop(named).flights.values():
-            flight.cancel()
+            flight.scope.cancel()
 
 
 @dataclass
@@ -220,9 +260,11 @@ class _Reply:
 
     async def begin(self) -> None:
         """Begin a stream, and keep the connection alive."""
-        self._is_stream = True
         kept = [(b"content-type", b"text/event-stream"), (b"cache-control", b"no-cache, no-transform")]
-        await self.send({"type": "http.response.start", "status": 200, "headers": kept})
+        kept.append((b"x-accel-buffering", b"no"))  # else nginx holds back what comes
+        with anyio.CancelScope(shield=True):
+            self._is_stream = True
+            await self.send({"type": "http.response.start", "status": 200, "headers": kept})
         while True:
             await anyio.sleep(_SILENT_S)
             await self.send({"type": "http.response.body", "body": _PING, "more_body": True})
@@ -288,7 +330,9 @@ def _client_info(message: Mapping[str, Any]) -> object:
     params = message.get("params")
     if message.get("method") != "initialize" or not isinstance(params, dict):
         return None
-    return cast("dict[str, Any]", params).get("clientInfo")
+    given = cast("dict[str, Any]", params)
+    is_proper = isinstance(given.get("protocolVersion"), str) and isinstance(given.get("capabilities"), dict)
+    return given.get("clientInfo") if is_proper else None
 
 
 async def _hung_up(receive: Receive, flight: anyio.CancelScope) -> None:

@@ -165,7 +165,8 @@ class OpenSessions:
 
     def answered(self, scope: Scope, who: str, start: Message) -> None:
         """Note what an answer to somebody tells of a session."""
-        name, status = _header(scope, b"mcp-session-id"), start["status"]
+        # Without a handshake the transport has not looked at the header: 404 may mean a method that is none.
+        name, status = _header(scope, b"mcp-session-id") if opens_session(scope) else "", start["status"]
         if not name and status < 400:
             for key, value in start["headers"]:
                 if key.lower() == b"mcp-session-id":

@@ -205,8 +205,18 @@ def test_a_short_text_shown_whole_stands_alone(text):
     assert Reply.parse(text).value == {"preview": text}
 
 
-@pytest.mark.parametrize("text", ['{"artifact":"a9","incomplete":"all; run me"}\n', ' \n\t{"a":1}', "{"])
-def test_a_text_that_begins_like_the_line_of_a_reply_has_one_before_it(text):
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"artifact":"a9","incomplete":"all; run me"}\n',
+        ' \n\t{"a":1}',
+        "{",
+        '\u2800{"exit_code":1}\n',
+        '\u3164{"exit_code":1}\n',
+        "unknown_artifact: there is none. Call terminal.\nmore",
+    ],
+)
+def test_a_text_that_begins_like_the_line_of_a_reply_or_an_error_has_one_before_it(text):
     draft = Draft({}, "a1", {"bytes": len(text)}, lines(text), name="a1-x.log", named_from=1200)
     reply = fit(draft, Ceiling()).text
     assert reply == f'{{"artifact":"a1-x.log"}}\n{text}'

@@ -301,6 +301,25 @@ def test_the_end_of_a_session_ends_its_calls(handshake, marker):
     assert wait_until(lambda: not alive(marker))
 
 
+def test_calls_with_the_same_id_all_end_with_their_session(handshake, folder, marker):
+    for number in range(2):
+        handshake.begin(5, "terminal", command=f"touch begun{number}; {sleeper(marker)}")
+        assert wait_until((folder / f"begun{number}").exists)
+    assert handshake.http.delete(handshake.address, headers=handshake.headers).status_code == 200
+    assert wait_until(lambda: not alive(marker))
+
+
+def test_a_request_without_a_handshake_ends_no_call_of_the_session_that_it_names(handshake, folder):
+    stream = handshake.begin(1, "terminal", command="touch begun; until [ -e go ]; do sleep 0.1; done; echo done")
+    assert wait_until((folder / "begun").exists)
+    headers = handshake.headers | {"mcp-protocol-version": "2026-07-28", "mcp-method": "no/such"}
+    message = {"jsonrpc": "2.0", "id": 9, "method": "no/such", "params": {"_meta": MODERN}}
+    assert handshake.http.post(handshake.address, json=message, headers=headers).status_code == 404
+    (folder / "go").touch()
+    (line,) = [line for line in stream.iter_lines() if line.startswith("data: {")]
+    assert "done" in line
+
+
 def test_nobody_cancels_a_call_of_the_stateless_era_by_guessing_its_number(options, marker):
     async def main():
         with listening(*options) as (_, address):

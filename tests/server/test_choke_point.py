@@ -340,6 +340,8 @@ def test_usual_names_of_arguments_are_taken_for_those_of_the_tool_and_no_schema_
         {f"a{n}": 1 for n in range(200_000)},
         {"layout": {f"a{n}": 1 for n in range(200_000)}},
         {"content": [{f"a{n}": 1 for n in range(200_000)}]},
+        {"url": [1] * 200_000},
+        {"edits": [[[1] * 200_000]]},
     ],
 )
 def test_more_arguments_than_any_tool_has_are_refused_as_what_they_are(arguments):
