@@ -98,7 +98,9 @@ def http_app(
 
     access = access_for(settings, dispatcher.store)
     sdk = StreamableHTTPASGIApp(manager)
-    express = Express(sdk, dispatcher, settings.max_connections, DEFAULT_SESSION_IDLE_TIMEOUT)
+    # A server of another make may do more with a call than the dispatcher does.
+    is_ours = make_server is build
+    express = Express(sdk, dispatcher, settings.max_connections, DEFAULT_SESSION_IDLE_TIMEOUT) if is_ours else sdk
 
     def guarded(app: ASGIApp) -> ASGIApp:
         return access.guarded(Limited(limits, app))
