@@ -131,13 +131,15 @@ class Workspace:
     def holder(self, path: str) -> tuple[str, str] | None:
         """Return the file that a path leads on from as if it were a directory, and the way from there; None if none.
 
-        It may be one that nobody may open: only `open` tells.
+        A file that the caller may not open leads nowhere: it looks like one that never existed.
         """
         steps = path.split("/")
         for count in range(len(steps) - 1, 0, -1):
             place = "/".join(steps[:count])
-            with suppress(OSError, ValueError):
+            with suppress(OSError, ValueError, BursarError):
                 if place and stat.S_ISREG(os.stat(self._whole(readings(place)[0])).st_mode):  # noqa: PTH116
+                    with self._pinned(place):
+                        pass
                     return place, "/".join(filter(None, steps[count:]))
         return None
 

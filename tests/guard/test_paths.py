@@ -506,3 +506,14 @@ def test_what_only_another_root_has_is_proposed(place, tmp_path):
         with pytest.raises(BursarError) as refused:
             workspace.open(path)
         assert str(other) not in refused.value.fix
+
+
+def test_a_file_that_may_not_be_opened_leads_nowhere(tmp_path: Path):
+    (tmp_path / "root").mkdir()
+    (tmp_path / "root" / "a.zip").touch()
+    (tmp_path / "store").mkdir()
+    (tmp_path / "store" / "kept").touch()
+    workspace = Workspace([tmp_path], closed=[tmp_path / "store"])
+    assert workspace.holder(f"{tmp_path}/root/a.zip/in/it") == (f"{tmp_path}/root/a.zip", "in/it")
+    for path in ("store/kept/", "store/kept/in", "store/none/", "root/none/in"):
+        assert workspace.holder(f"{tmp_path}/{path}") is None
