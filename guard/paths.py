@@ -26,6 +26,9 @@ SHOWN_CHARACTERS = 200
 LONGEST_PATH = 32_767
 """Characters; Windows takes no more, the others less."""
 
+SEARCHED_CHARACTERS = 4096
+"""Of a path that leads on from a file; Linux's PATH_MAX. Each step is looked at."""
+
 _TEMPORARY = "/tmp"  # noqa: S108 - where models let commands write what they want to read
 
 _TWINLESS_KEPT = 4096
@@ -133,11 +136,13 @@ class Workspace:
 
         A file that the caller may not open leads nowhere: it looks like one that never existed.
         """
-        steps = path.split("/")
+        if len(path) > SEARCHED_CHARACTERS:
+            return None
+        steps = _meanings(path, path)[0].split("/")
         for count in range(len(steps) - 1, 0, -1):
             place = "/".join(steps[:count])
             with suppress(OSError, ValueError, BursarError):
-                if place and stat.S_ISREG(os.stat(self._whole(readings(place)[0])).st_mode):  # noqa: PTH116
+                if place and stat.S_ISREG(os.stat(self._whole(place)).st_mode):  # noqa: PTH116
                     with self._pinned(place):
                         pass
                     return place, "/".join(filter(None, steps[count:]))

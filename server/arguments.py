@@ -12,11 +12,8 @@ from ..tools.base import Tool, ToolArgs
 
 _SHOWN_MAX_CHARACTERS = 80
 
-_ARGUMENTS_MAX = 64
-"""Of a tool, or an object among its arguments: more than any takes, and each wrong one costs time to be told apart."""
-
-_ITEMS_MAX = 1000
-"""Of a list among them, for the same reason."""
+_ARGUMENTS_MAX = 1000
+"""Names and items in all: more than any call needs, and each wrong one costs time to be told apart."""
 
 _ALIASES = {
     "cmd": ("command",),
@@ -61,28 +58,26 @@ def checked(tool: Tool[Any], given: Mapping[str, Any]) -> ToolArgs:
     Raises:
         BursarError: `bad_argument`, naming the first that is wrong, what it should be and what the tool takes.
     """
-    if (count := _most_at_once(given)) > _ARGUMENTS_MAX:
+    if _are_too_many(given):
         fix = f"Leave them out; {tool.name} takes {', '.join(tool.Args.model_fields)}"
-        raise BursarError("bad_argument", f"{count:,} arguments are given at once", fix)
+        raise BursarError("bad_argument", f"more than {_ARGUMENTS_MAX:,} arguments are given at once", fix)
     try:
         return tool.Args.model_validate(_by_their_names(tool, given))
     except ValidationError as error:
         raise _fault(tool, error) from None
 
 
-def _most_at_once(given: Mapping[str, Any]) -> int:
-    """Return how many names an object among the arguments has, or items a list; of too many, how many they are."""
-    most, waiting = 0, list[object]([given])
-    while waiting:
+def _are_too_many(given: Mapping[str, Any]) -> bool:
+    """Tell whether there are more names and items among the arguments, at every depth, than any call needs."""
+    count, waiting = 0, list[object]([given])
+    while waiting and count <= _ARGUMENTS_MAX:
         one = waiting.pop()
-        if not isinstance(one, Mapping | list):
-            continue
-        items = cast("Mapping[str, Any] | list[object]", one)
-        most = max(most, len(items) if isinstance(items, Mapping) else len(items) * _ARGUMENTS_MAX // _ITEMS_MAX)
-        if most > _ARGUMENTS_MAX:
-            return len(items)
-        waiting.extend(items.values() if isinstance(items, Mapping) else items)
-    return most
+        if isinstance(one, Mapping | list):
+            items = cast("Mapping[str, object] | list[object]", one)
+            count += len(items)
+            if count <= _ARGUMENTS_MAX:
+                waiting.extend(items.values() if isinstance(items, Mapping) else items)
+    return count > _ARGUMENTS_MAX
 
 
 def _by_their_names(tool: Tool[Any], given: Mapping[str, Any]) -> dict[str, Any]:

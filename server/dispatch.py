@@ -59,7 +59,7 @@ class Answer:
     """What a call is answered with.
 
     Attributes:
-        text: the reply: one line of JSON, or one line of prose if the call could not be done.
+        text: the reply as it is sent, or one line of prose if the call could not be done.
         value: the reply as an object; empty if the call could not be done.
         code: of the error; empty if the call was done.
         picture: an image to show beside it.

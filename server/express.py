@@ -59,8 +59,8 @@ def collects_spans() -> bool:
 
 
 @dataclass(eq=False, slots=True)
-class _Flight:
-    """A call that is being answered; one that its client has withdrawn gets no answer."""
+class Flight:
+    """A call that is being answered, and whether its client has withdrawn it."""
 
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
     is_withdrawn: bool = False
@@ -86,7 +86,7 @@ class Express:
         self._client: Client | None = None
         self._envelope = _NOBODY
         self._send: Send | None = None
-        self._flights: dict[RequestId, _Flight] = {}
+        self._flights: dict[RequestId, Flight] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
     @property
@@ -198,7 +198,7 @@ class Express:
         if not isinstance(tool, str) or tool not in self._dispatcher.tools:
             return False
         key = flight_key(identity)
-        flight = self._flights[key] = _Flight()
+        flight = self._flights[key] = Flight()
         stamp: Mapping[str, Any] = STAMP if self._era == "modern" else {}
 
         async def fly() -> None:

@@ -14,6 +14,8 @@ _END = 10
 """Bytes behind the footer: its length, and ARROW1."""
 
 _READ_BYTES = 1 << 20
+_HEAD_BYTES = 64 << 10
+_NAME_BYTES = 256
 _NAMES_MAX = 1000
 _BATCHES_MAX = 1000
 """Of whose heads the number of rows is read; with more it is not told."""
@@ -53,7 +55,9 @@ def footer(content: Content) -> Footer:
     rows = 0
     for number in range(count if count <= _BATCHES_MAX else 0):
         offset, size = struct.unpack_from("<qi", table.data, batches + number * _BLOCK)
-        head = content.read(offset + _HEAD, min(max(0, size), _READ_BYTES))
+        if offset < 0:
+            raise ValueError("it begins before the file")
+        head = content.read(offset + _HEAD, min(max(0, size), _HEAD_BYTES))
         rows += _Table(head).at(_BATCH).number(_LENGTH, "<q")
     return Footer([(column.text(_NAME), _type(column)) for column in columns], rows if count <= _BATCHES_MAX else -1)
 
@@ -104,7 +108,7 @@ class _Table:
     def text(self, field: int) -> str:
         """Return a text, as one line."""
         start, count = self.vector(field)
-        return clean(self.data[start : start + count].decode("utf-8", "replace"), 60)
+        return clean(self.data[start : start + min(count, _NAME_BYTES)].decode("utf-8", "replace"), 60)
 
     def _target(self, place: int) -> int:
         target = place + int(struct.unpack_from("<I", self.data, place)[0])

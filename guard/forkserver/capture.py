@@ -16,10 +16,10 @@ READ_BYTES = 64 * 1024
 FLOOD_BYTES = 1024 * 1024
 """Pipe and reads of a command that has printed as much. Not of all: users without privileges have 64 MiB in pipes."""
 
-FIRST_LOOK_BYTES = 1024 * 1024
 TERMINAL_SIZE = (24, 120)
 """Rows and columns."""
 
+FIRST_LOOK_BYTES = 1024 * 1024
 LOOK_EVERY_BYTES = 16 * 1024 * 1024
 """How often the room on the disk is looked at; a command that prints little may run on a full one."""
 

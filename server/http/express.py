@@ -26,6 +26,7 @@ from ..express import (
     MODERN_VERSION,
     REQUEST_KEYS,
     STAMP,
+    Flight,
     collects_spans,
     flight_key,
     is_id,
@@ -44,8 +45,9 @@ Most are done by then, and what watches costs as much."""
 _SILENT_S = 15.0
 """Between pings: proxies hang up where nothing comes for long."""
 
-_WITHDRAWN = -32800
-"""What the SDK answers a call with that its client has withdrawn."""
+_WITHDRAWN = {"code": -32800, "message": "Request cancelled"}
+_CLOSED = {"code": CONNECTION_CLOSED, "message": "Connection closed"}
+"""What the SDK answers a call with that its client has withdrawn, and one whose session has ended."""
 
 _NAME_CHARACTERS = 200
 """Kept of what a client calls itself; those that are known have short names."""
@@ -60,15 +62,7 @@ class _Session:
     principal: str
     client: str
     heard: float
-    flights: dict[str | int, "_Flight"] = field(default_factory=dict[str | int, "_Flight"])
-
-
-@dataclass(eq=False, slots=True)
-class _Flight:
-    """A call that is being answered, and whether its client has withdrawn it."""
-
-    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
-    is_withdrawn: bool = False
+    flights: dict[str | int, Flight] = field(default_factory=dict[str | int, Flight])
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +168,7 @@ class Express:
 
         Without a session hanging up withdraws the call, as the protocol has it; else a notification does.
         """
-        reply, told, flight = _Reply(send), dict[str, Any](), _Flight()
+        reply, told, flight = _Reply(send), dict[str, Any](), Flight()
         with flight.scope:
             async with anyio.create_task_group() as beside:
 
@@ -196,10 +190,7 @@ class Express:
                         call.session.flights.pop(flight_key(call.identity), None)
                     beside.cancel_scope.cancel()
         if not told:
-            error = (
-                (_WITHDRAWN, "Request cancelled") if flight.is_withdrawn else (CONNECTION_CLOSED, "Connection closed")
-            )
-            told = {"error": dict(zip(("code", "message"), error, strict=True))}
+            told = {"error": _WITHDRAWN if flight.is_withdrawn else _CLOSED}
         with suppress(OSError):  # the client is gone
             await reply.end({"jsonrpc": "2.0", "id": call.identity, **told})
 

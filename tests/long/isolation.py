@@ -327,6 +327,9 @@ def paths(scene, aim):
         yield scene.bob.call("read_file", path=path)
         yield scene.bob.call("directory_tree", path=os.path.dirname(path) or path)
         yield scene.bob.call("read_artifact", artifact=path)
+    for behind in ("/", "/in/it", "//", "/.."):  # as in an archive
+        yield scene.bob.call("read_file", path=aim.path + behind)
+        yield scene.bob.call("read_file", path=f"link/file{behind}")
     for number in range(40)[scene.spellings]:
         # What the server holds open just then has nothing to do with what is asked for.
         said = scene.bob.call("read_file", path=f"/proc/self/fd/{number}")

@@ -341,11 +341,12 @@ def test_usual_names_of_arguments_are_taken_for_those_of_the_tool_and_no_schema_
         {"layout": {f"a{n}": 1 for n in range(200_000)}},
         {"content": [{f"a{n}": 1 for n in range(200_000)}]},
         {"url": [1] * 200_000},
+        {"edits": [[1] * 900] * 900},
         {"edits": [[[1] * 200_000]]},
     ],
 )
 def test_more_arguments_than_any_tool_has_are_refused_as_what_they_are(arguments):
-    with pytest.raises(BursarError, match="200,000 arguments are given at once"):
+    with pytest.raises(BursarError, match="more than 1,000 arguments are given at once"):
         checked(WritePdf(), arguments)
 
 
