@@ -60,9 +60,10 @@ class Peer:
         if kind == "terminal":
             script = f"awk 'BEGIN{{for(i=1;i<={_LINES};i++)print \"{self.mark} call {number} line \" i}}'"
             text = await self._call(kind, "terminal", command=script, **where)
-            reply = Reply.parse(text).value
-            self.artifacts[reply["artifact"]] = number
-            self.session = reply["artifact"].partition("/")[0]
+            named = Reply.parse(text).value["artifact"]
+            if "/" in named:  # a connection is told the handle once
+                self.session = named.partition("/")[0]
+            self.artifacts[f"{self.session}/{named.rpartition('/')[2].partition('-')[0]}"] = number
             expected = f"{self.mark} call {number} line 1\n"
         elif kind == "read_file":
             text = await self._call(kind, "read_file", path=f"{self.mark}.txt", **where)
