@@ -19,6 +19,7 @@ JSON reply, and keeps the full content where `read_artifact` finds it.
 
   bursar                                   serve an MCP client on standard input and output
   bursar serve --http [HOST:PORT]          serve many MCP clients over HTTP
+  bursar install [CLIENT ...]              enter bursar for Claude, Cursor, VS Code, Codex and others
   bursar call TOOL [NAME=TEXT | NAME:=JSON ...]
                                            run one tool and print the reply a model would get
   bursar token NAME >> FILE                make a token for an HTTP client: its hash goes into the file
@@ -50,6 +51,10 @@ def main(words: Sequence[str] | None = None) -> None:
     try:
         if words and words[0] in ("fit", "history", "task"):
             from .cli_history import run
+
+            raise SystemExit(run(words))
+        if words and words[0] == "install":
+            from .cli_install import run
 
             raise SystemExit(run(words))
         given = vars(_parser().parse_intermixed_args(words))
@@ -94,7 +99,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="bursar",
         usage="bursar [serve | call TOOL NAME=TEXT ... | token NAME | tools | doctor] [settings]\n"
-        "       bursar fit | history | task ...",
+        "       bursar install | fit | history | task ...",
         description=_DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,

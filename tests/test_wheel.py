@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-ROOMS = {"agent", "artifacts", "budget", "content", "errors", "guard", "history", "pdf", "server", "tools"}
+ROOMS = {"agent", "artifacts", "budget", "content", "errors", "guard", "history", "install", "pdf", "server", "tools"}
 
 
 @pytest.fixture(scope="module")

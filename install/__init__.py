@@ -1,0 +1,1 @@
+"""Bursar entered into the configurations of MCP clients, and taken out again."""
