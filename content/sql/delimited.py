@@ -3,10 +3,11 @@
 import csv
 import io
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ...budget.previews.table import is_header
-from ...budget.sql import literal
+from ...budget.sql import literal, quoted
 from .lines import Content
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ _HEAD_BYTES = 256 * 1024
 _LOOKED = 2_000
 """Rows whose cells tell the types, unless all are looked at."""
 
+_TIME = "'[0-9]{{4}}[-/][0-9]{{2}}[-/][0-9]{{2}}[ T][0-9:]{{5,8}}([.][0-9]{{1,6}})?"
 _TYPES = {
     "BIGINT": "coalesce(TRY_CAST({0} AS BIGINT)::VARCHAR = {0}, false)",
     "HUGEINT": "coalesce(TRY_CAST({0} AS HUGEINT)::VARCHAR = trim({0}), false)",
@@ -26,8 +28,8 @@ _TYPES = {
     "AND (length({0}) <= 15 OR regexp_matches({0}, '[.eE]'))",
     "BOOLEAN": "lower({0}) IN ('true', 'false')",
     "DATE": "coalesce(TRY_CAST({0} AS DATE)::VARCHAR = replace({0}, '/', '-'), false)",
-    "TIMESTAMP": "regexp_full_match({0}, '[0-9]{{4}}[-/][0-9]{{2}}[-/][0-9]{{2}}[ T][0-9:]{{5,8}}([.][0-9]{{1,6}})?Z?')"
-    " AND TRY_CAST({0} AS TIMESTAMP) IS NOT NULL",
+    "TIMESTAMP": f"regexp_full_match({{0}}, {_TIME}') AND TRY_CAST({{0}} AS TIMESTAMP) IS NOT NULL",
+    "TIMESTAMPTZ": f"regexp_full_match({{0}}, {_TIME}Z') AND TRY_CAST({{0}} AS TIMESTAMPTZ) IS NOT NULL",
 }
 """When a text means the same as a value of a type; the first that is so for all cells of a column is its type.
 
@@ -35,10 +37,27 @@ Numbers with blanks beside them are wide ones: to trim each takes a tenth of the
 """
 
 
+@dataclass(frozen=True, slots=True)
+class Csv:
+    """A CSV as it is read.
+
+    Attributes:
+        rows: a query for its rows, in which all is text.
+        columns: the type of each by its name; empty for text.
+    """
+
+    rows: str
+    columns: Mapping[str, str]
+
+    def typed(self) -> list[str]:
+        """Return an expression of each column; it fails with `CHANGED` where the type that was told is not its own."""
+        return [_column(quoted(name), kind) for name, kind in self.columns.items()]
+
+
 def table(
     connection: "DuckDBPyConnection", content: Content, delimiter: str, *, looks_at_all: bool, ragged: bool
-) -> str:
-    """Return a query for the rows; it fails with `CHANGED` where a type that was told by the first ones does not hold.
+) -> Csv:
+    """Return how the rows are read.
 
     Args:
         connection: reads the content.
@@ -58,12 +77,11 @@ def table(
         quote, rows = _sniffed(connection, options)
         if quote.casefold() in {"", "\0", "(empty)"}:  # of the beginning, which has none
             _, rows = _sniffed(connection, f"{options}, quote = '\"', escape = '\"'")
-    names = [_quoted(str(column[0])) for column in connection.execute(f"DESCRIBE {rows}").fetchall()]
+    names = [str(column[0]) for column in connection.execute(f"DESCRIBE {rows}").fetchall()]
     held = _held(connection, f"{rows} LIMIT {_LOOKED}", {name: list(_TYPES) for name in names})
     if looks_at_all:
         held = _held(connection, rows, held)
-    columns = [_column(name, next(iter(held.get(name, [])), "")) for name in names]
-    return f"SELECT {', '.join(columns)} FROM ({rows})"
+    return Csv(rows, {name: next(iter(held.get(name, [])), "") for name in names})
 
 
 def _held(connection: "DuckDBPyConnection", rows: str, types: Mapping[str, list[str]]) -> dict[str, list[str]]:
@@ -71,7 +89,10 @@ def _held(connection: "DuckDBPyConnection", rows: str, types: Mapping[str, list[
     pairs = [(name, kind) for name, kinds in types.items() for kind in kinds]
     if not pairs:
         return {}
-    tests = (f"bool_and({_TYPES[kind].format(name)}) FILTER ({name} IS NOT NULL)" for name, kind in pairs)
+    tests = (
+        f"bool_and({_TYPES[kind].format(own)}) FILTER ({own} IS NOT NULL)"
+        for own, kind in ((quoted(name), kind) for name, kind in pairs)
+    )
     seen = connection.execute(f"SELECT {', '.join(tests)} FROM ({rows})").fetchone() or ()
     held: dict[str, list[str]] = {}
     for (name, kind), is_so in zip(pairs, seen, strict=True):
@@ -100,7 +121,3 @@ def _column(name: str, kind: str) -> str:
         f"CASE WHEN {name} IS NULL THEN NULL WHEN {_TYPES[kind].format(name)} THEN TRY_CAST({name} AS {kind}) "
         f"ELSE error({literal(CHANGED)}) END AS {name}"
     )
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'

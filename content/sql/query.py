@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from ...budget.sql import literal, quoted
 from ...errors import BursarError
-from . import failures
+from . import failures, passing
+from .delimited import Csv
 from .tables import CARES, Given, Shelf
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def sql_query(
                     shelf.add(one)
                 shelf.close_to_changes()
                 kept = shelf.new
-                rows, written = _written(connection, wanted, target, form)
+                rows, written = _written(connection, wanted, target, form, shelf.csv)
                 if written in {"json", "ndjson"} and _without_nan(Path(target), Path(scratch, "finite")):
                     shelf.notes.append("numbers that JSON has no name for, NaN and Infinity, are null")
             except duckdb.Error as error:
@@ -113,7 +114,7 @@ def _connection(paths: Sequence[str], scratch: str) -> "DuckDBPyConnection":
     )
     connection.execute(f"SET allowed_paths = [{', '.join(map(literal, paths))}]")
     connection.execute(f"SET allowed_directories = [{literal(scratch)}]")
-    connection.execute("SET enable_progress_bar = false")
+    connection.execute("SET enable_progress_bar = false; SET TimeZone = 'UTC'")
     # The parts of what is asked need no `t.` before them.
     connection.execute("CREATE SCHEMA t; SET search_path = 'main,t'")
     connection.execute("SET enable_external_access = false; SET lock_configuration = true")
@@ -134,11 +135,14 @@ def _checked(connection: "DuckDBPyConnection", sql: str) -> str:
     return sql.rstrip().rstrip(";")
 
 
-def _written(connection: "DuckDBPyConnection", sql: str, target: str, form: str) -> tuple[int, str]:
+def _written(
+    connection: "DuckDBPyConnection", sql: str, target: str, form: str, csv: Mapping[str, Csv]
+) -> tuple[int, str]:
     """Write what a query returns; return the number of rows, and the form."""
     import duckdb
 
     form = form or ("ndjson" if _is_nested(connection, sql) else "csv")
+    sql = passing.spelled(connection, sql, csv, form)
     if form == "md":
         return _as_markdown(connection, sql, target), form
     # What is in the brackets was parsed as one statement that changes nothing; its last line may be a comment.
@@ -229,4 +233,4 @@ def _row(cells: Sequence[str]) -> str:
 def _cell(value: object) -> str:
     if value is None:
         return ""
-    return json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, dict | list) else str(value)
+    return json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, dict | list | bool) else str(value)

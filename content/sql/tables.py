@@ -95,6 +95,7 @@ class Shelf:
     Attributes:
         notes: what is to be known of how contents were read.
         new: ids of the contents whose tables lie in the scratch directory now.
+        csv: the tables that are read from a CSV as it is, by their names.
     """
 
     def __init__(self, connection: "DuckDBPyConnection", scratch: str, sql: str, care: int) -> None:
@@ -109,6 +110,7 @@ class Shelf:
         """
         self.notes: list[str] = []
         self.new: list[str] = []
+        self.csv: dict[str, delimited.Csv] = {}
         self._connection = connection
         self._scratch = Path(scratch)
         self._sql = sql.casefold()
@@ -217,7 +219,9 @@ class Shelf:
         ragged = self._care > 1
         if ragged:
             self.notes.append(f"{one.id}: rows of other lengths than the first are filled up with NULL")
-        return delimited.table(self._connection, one, delimiter, looks_at_all=self._care > 0, ragged=ragged)
+        table = delimited.table(self._connection, one, delimiter, looks_at_all=self._care > 0, ragged=ragged)
+        self.csv |= dict.fromkeys((one.id, "t") if one.is_asked else (one.id,), table)
+        return f"SELECT {', '.join(table.typed())} FROM ({table.rows})"
 
     def _make(self, one: Given, kind: Kind) -> None:
         into = f"kept_{one.id}"

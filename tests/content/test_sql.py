@@ -391,3 +391,46 @@ def test_another_file_under_the_name_is_not_read(ask, tmp_path):
             str(tmp_path),
             str(tmp_path / "target"),
         )
+
+
+SPELLED = "id,price,flag,day,seen,stamp\n001,1.10,TRUE,2024/02/01,2024-01-01T10:00:00,2024-01-01T00:00:00Z\n"
+SPELLED += "002,1.0,false,2024/02/02,2024-01-01T10:00:01,2024-01-01T00:00:01Z\n"
+FIRST, SECOND = (tuple(line.split(",")) for line in SPELLED.splitlines()[1:])
+
+
+@pytest.mark.parametrize(
+    ("sql", "rows"),
+    [
+        ("FROM t", [FIRST, SECOND]),
+        ("SELECT * FROM t ORDER BY price", [SECOND, FIRST]),
+        ("SELECT a.* FROM t a WHERE a.price > 1 AND stamp = '2024-01-01T00:00:00Z'", [FIRST]),
+        ("SELECT price AS p, day d FROM t ORDER BY p, 2 DESC LIMIT 1", [("1.0", "2024/02/02")]),
+        ("SELECT * EXCLUDE (day, seen, stamp, id) FROM t ORDER BY 1", [("1.0", "false"), ("1.10", "TRUE")]),
+        ("SELECT price AS p, p + 1 AS q FROM t WHERE p > 1.05", [("1.10", "2.1")]),
+        ("SELECT price AS id, id AS price FROM t ORDER BY t.price", [("1.0", "002"), ("1.10", "001")]),
+        ("SELECT price AS n FROM t WHERE 2 IN (SELECT n FROM (SELECT 2 AS n))", [("1.10",), ("1.0",)]),
+        ("SELECT DISTINCT price FROM t ORDER BY ALL", [("1.0",), ("1.1",)]),
+        ("SELECT flag, count(*) FROM t GROUP BY 1 ORDER BY 1", [("false", "1"), ("true", "1")]),
+        ("SELECT price FROM t ORDER BY price + 1 DESC", [("1.10",), ("1.0",)]),
+    ],
+)
+def test_a_cell_that_a_query_only_passes_on_is_spelled_as_in_the_file(ask, sql, rows):
+    ask.given("a.csv", SPELLED)
+    assert ask(sql) == rows
+
+
+@pytest.mark.parametrize("form", ["csv", "tsv", "md", "json", "ndjson"])
+def test_a_table_that_is_saved_in_another_form_has_the_cells_of_the_file(ask, form):
+    ask.given("a.csv", SPELLED)
+    saved = ask("FROM t", form).decode()
+    cells = FIRST if "json" not in form else FIRST[::5] + FIRST[3:5] + ("1.1", "true")
+    assert all(cell in saved for cell in cells)
+
+
+def test_times_in_utc_are_such_and_found_by_what_the_file_says(ask):
+    ask.given("a.csv", SPELLED)
+    assert ask("SELECT count(*) FROM t WHERE stamp = '2024-01-01T00:00:01Z' AND hour(stamp) = 0") == [("1",)]
+    assert ("stamp", "TIMESTAMP WITH TIME ZONE") in [row[:2] for row in ask("DESCRIBE t")]
+    assert ask("SELECT max(stamp) FROM t") == [("2024-01-01 00:00:01+00",)]
+    ask.given("b.csv", "n,stamp\n1,2024-01-01T00:00:00Z\n2,2024-01-01T00:00:00\n")
+    assert ask("SELECT stamp, typeof(stamp) FROM a2 WHERE n = 1") == [("2024-01-01T00:00:00Z", "VARCHAR")]
