@@ -66,10 +66,10 @@ def make(connection: "DuckDBPyConnection", content: Content, sql: str, into: str
 
 def _copy(connection: "DuckDBPyConnection", database: sqlite3.Connection, name: str, table: str, spare: Path) -> None:
     """Hand on a table."""
-    columns = _types(database, name)
+    columns, has_nul = _types(database, name)
     longest, has_breaks = 0, False
     with spare.open("wb") as out:
-        found = database.execute(f"SELECT {_row(columns)} FROM {_name(name)}")
+        found = database.execute(f"SELECT {_row(columns, has_nul=has_nul)} FROM {_name(name)}")
         while rows := found.fetchmany(_BATCH):
             lines = [cells for (cells,) in rows]
             longest = max(longest, *map(len, lines))
@@ -84,10 +84,10 @@ def _copy(connection: "DuckDBPyConnection", database: sqlite3.Connection, name: 
     )
 
 
-def _types(database: sqlite3.Connection, name: str) -> dict[str, tuple[str, str]]:
+def _types(database: sqlite3.Connection, name: str) -> tuple[dict[str, tuple[str, str]], bool]:
     """Return of each column the type that all its values have, text if they have several, and how a value is written.
 
-    A column of SQLite may hold anything, whatever its declared type says.
+    A column of SQLite may hold anything, whatever its declared type says. Also return whether any text has a NUL.
     """
     declared = {
         column.decode("utf-8", "replace"): next(
@@ -97,7 +97,11 @@ def _types(database: sqlite3.Connection, name: str) -> dict[str, tuple[str, str]
         if hidden != _HIDDEN
     }
     promised = {c: kind for c, told in declared.items() if (kind := told or _first(database, name, c))}
-    breaks = {c: f"typeof({_name(c)}) <> '{_PROMISED[k]}' AND {_name(c)} IS NOT NULL" for c, k in promised.items()}
+    breaks = {
+        c: f"typeof({_name(c)}) <> '{_PROMISED[k]}' AND {_name(c)} IS NOT NULL"
+        + (f" OR instr({_name(c)}, char(0))" if k == _TEXT else "")
+        for c, k in promised.items()
+    }
     # To look whether any is broken takes half the time of looking which.
     kept = promised.keys() if not _any(database, name, breaks.values()) else _unseen(database, name, breaks)
     others = [column for column in declared if column not in kept]
@@ -109,12 +113,13 @@ def _types(database: sqlite3.Connection, name: str) -> dict[str, tuple[str, str]
             f"typeof({own}) = 'real'",
             f"typeof({own}) = 'integer'",
             f"typeof({own}) = 'integer' AND {own} NOT BETWEEN {-_EXACT} AND {_EXACT}",
+            f"typeof({own}) = 'text' AND instr({own}, char(0))",
         )
     )
     seen = _looked(database, name, tests)
     made: dict[str, str] = {}
     for place, column in enumerate(others):
-        has_text, has_real, has_whole, has_large = seen[4 * place : 4 * place + 4]
+        has_text, has_real, has_whole, has_large, _ = seen[5 * place : 5 * place + 5]
         is_text = has_text or (has_real and has_large) or not (has_real or has_whole)
         made[column] = _TEXT if is_text else _REAL if has_real else _WHOLE
     reals = {c: f"{_name(c)} <> CAST({_name(c)} AS INTEGER)" for c in kept if promised[c] == _REAL}
@@ -131,7 +136,7 @@ def _types(database: sqlite3.Connection, name: str) -> dict[str, tuple[str, str]
             )
         return own
 
-    return {column: (made.get(column) or promised[column], written(column)) for column in declared}
+    return {column: (made.get(column) or promised[column], written(column)) for column in declared}, any(seen[4::5])
 
 
 def _first(database: sqlite3.Connection, name: str, column: str) -> str:
@@ -168,11 +173,16 @@ def _looked(database: sqlite3.Connection, name: str, tests: Iterable[str]) -> li
     return found
 
 
-def _row(columns: Mapping[str, tuple[str, str]]) -> str:
+def _row(columns: Mapping[str, tuple[str, str]], *, has_nul: bool) -> str:
     """Return an expression that writes a row: each value in quotes, NULL without."""
     values = [written for _, written in columns.values()]
     groups = [values[start : start + _ARGUMENTS_MAX] for start in range(0, len(values), _ARGUMENTS_MAX)]
-    return " || ',' || ".join(f"printf('{','.join(['%Q'] * len(group))}', {', '.join(group)})" for group in groups)
+    between = " || ',' || "
+    if not has_nul:
+        return between.join(f"printf('{','.join(['%Q'] * len(group))}', {', '.join(group)})" for group in groups)
+    # What printf writes ends at a NUL; this takes longer.
+    exact = "coalesce('''' || replace({}, '''', '''''') || '''', 'NULL')"
+    return between.join(f"({between.join(map(exact.format, group))})" for group in groups)
 
 
 def _value(column: str) -> str:

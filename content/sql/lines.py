@@ -67,7 +67,7 @@ def survey(content: Content) -> Survey:
             longest = max(longest, run + block.find(b"\n"))
             run = len(block) - block.rfind(b"\n")
         longest = max(longest, run)
-        is_text = is_text and b"\0" not in block and _decodes(decoder, block)
+        is_text = is_text and _decodes(decoder, block)
     is_plain = is_text and longest < LINE_MAX_BYTES and (not returns or returns == ends == breaks)
     return Survey(chr(min(left)) if left else "", is_plain)
 
@@ -148,6 +148,6 @@ def _lines(content: Content) -> Iterator[str]:
     for block in _blocks(content):
         *whole, rest = (rest + block).split(b"\n")
         for line in whole:
-            yield line.removesuffix(b"\r").decode("utf-8", "replace").replace("\0", "\ufffd")
+            yield line.removesuffix(b"\r").decode("utf-8", "replace")
     if rest:
-        yield rest.decode("utf-8", "replace").replace("\0", "\ufffd")
+        yield rest.decode("utf-8", "replace")

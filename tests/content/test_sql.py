@@ -434,3 +434,24 @@ def test_times_in_utc_are_such_and_found_by_what_the_file_says(ask):
     assert ask("SELECT max(stamp) FROM t") == [("2024-01-01 00:00:01+00",)]
     ask.given("b.csv", "n,stamp\n1,2024-01-01T00:00:00Z\n2,2024-01-01T00:00:00\n")
     assert ask("SELECT stamp, typeof(stamp) FROM a2 WHERE n = 1") == [("2024-01-01T00:00:00Z", "VARCHAR")]
+
+
+@pytest.mark.parametrize("kind", ["TEXT", ""])
+def test_a_text_of_a_database_is_whole_whatever_signs_it_has(ask, tmp_path, kind):
+    with sqlite3.connect(tmp_path / "made.db") as made:
+        more = "".join(f", c{number}" for number in range(1500))
+        made.execute(f"CREATE TABLE f (a {kind}, b INTEGER, c BLOB{more})")
+        values = [("x\0y'z,", 1, b"\0\1"), ("\0", 2, None), ("new\nline\0", None, b""), (None, 4, b"")]
+        made.executemany("INSERT INTO f (a, b, c) VALUES (?, ?, ?)", values)
+    made.close()
+    ask.given("a.db", (tmp_path / "made.db").read_bytes())
+    assert ask("SELECT a, b, c FROM t") == [
+        (a or "", str(b or ""), (c or b"").hex().upper()) for a, b, c in values
+    ]
+    assert ask("SELECT b + 1 FROM t WHERE a = chr(0)") == [("3",)]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n\n"])
+def test_a_line_keeps_a_nul(ask, end):
+    ask.given("a.log", f"one{end}x\0y{end}")
+    assert ask("SELECT line FROM t WHERE line LIKE 'x%'") == [("x\0y",)]
