@@ -10,7 +10,7 @@ from .text import CHARACTERS_MAX, Text, prose, row, table
 
 _HIDDEN = {"tracked-changes", "annotation", "sequence-decls", "forms", "shapes", "table-column"}
 _COLUMNS_MAX = 16_384
-_VALUES = {"date": "date-value", "time": "time-value", "boolean": "boolean-value", "float": "value"} | dict.fromkeys(
+_VALUES = {"date": "date-value", "boolean": "boolean-value", "float": "value"} | dict.fromkeys(
     ("percentage", "currency"), "value"
 )
 _LEVELS = 9
@@ -68,7 +68,7 @@ def _times(element: Element, name: str) -> int:
 
 def _value(cell: Element) -> str:
     value = attribute(cell, _VALUES.get(attribute(cell, "value-type"), ""))
-    return value.removesuffix("T00:00:00") or "\n".join(_blocks(cell))
+    return value.removesuffix("T00:00:00") or "\n".join(_blocks(cell)) or attribute(cell, "time-value")
 
 
 def _slide(number: int, page: Element) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """Excel workbooks (xlsx): values as they are shown to be, dates as ISO dates, formulas where no value was kept."""
 
 import re
+import sys
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from io import BytesIO
@@ -10,13 +11,25 @@ from xml.etree.ElementTree import Element
 from .parts import Parts, attribute, children, first, local
 from .text import Text, row, table
 
-_DATES = {*range(14, 23), *range(27, 37), 45, 46, 47, *range(50, 59)}
+_DATES = {*range(14, 23), *range(27, 37), 45, *range(50, 59)}
+_SPANS = {46: "[h]:mm:ss", 47: "mm:ss.0"}
 """Formats that every workbook has: ECMA-376, part 1, 18.8.30."""
 
+_FORMAT_MAX = 255
+"""Characters; Excel takes no longer ones."""
+
+_SPAN = re.compile(r"\[(?:h+|m+|s+)\]|^[^yd]*s\.0", re.IGNORECASE)
+_PIECE = re.compile(r'"([^"]*)"|\\(.)|\[(h+|m+|s+)\]|(h+|m+|s+)|\.(0+)|\[[^\]]*\]|[_*].|@', re.IGNORECASE | re.DOTALL)
+_UNITS_S = {"h": (3600, 24), "m": (60, 60), "s": (1, 60)}
+"""Of each: how long it is, and after how many it begins anew."""
+
 _QUOTED = re.compile(r'"[^"]*"|\\.|\[[^\]]*\]')
+_DATE = "date"
 _COLUMNS_MAX = 16_384
 ONE_SHEET = "/SHEET.csv behind the path reads one sheet as a table, which sql asks"
 _DAYS = {False: datetime(1899, 12, 30), True: datetime(1904, 1, 1)}
+_LEAP_DAY = 60
+"""29 February 1900, which only Excel has."""
 
 
 class Workbook:
@@ -37,7 +50,7 @@ class Workbook:
         self._texts = [_text(one) for one in parts.tree(by_kind.get("sharedStrings", ""))]
         styles = parts.tree(by_kind.get("styles", ""))
         own = {attribute(one, "numFmtId"): attribute(one, "formatCode") for one in children(styles, "numFmts")}
-        self._are_dates = [_is_date(attribute(one, "numFmtId"), own) for one in children(styles, "cellXfs")]
+        self._shown = [_shown(attribute(one, "numFmtId"), own) for one in children(styles, "cellXfs")]
         self._first_day = _DAYS[attribute(first(book, "workbookPr"), "date1904") in {"1", "true"}]
 
     def rows(self, sheet: str) -> Iterator[list[str]]:
@@ -69,19 +82,22 @@ class Workbook:
                 return {"1": "TRUE", "0": "FALSE"}.get(value, value)
             case "" | "n" if value:
                 style = attribute(cell, "s")
-                is_date = style.isdigit() and int(style) < len(self._are_dates) and self._are_dates[int(style)]
-                return self._date(value) if is_date else _number(value)
+                shown = self._shown[int(style)] if style.isdigit() and int(style) < len(self._shown) else ""
+                return self._date(value) if shown == _DATE else _span(value, shown) if shown else _number(value)
             case _:
                 formula = first(cell, "f")
                 return value or (f"={formula.text}" if formula is not None and formula.text else "")
 
     def _date(self, value: str) -> str:
         try:
-            moment = self._first_day + timedelta(days=float(value))
+            days = float(value)
+            moment = self._first_day + timedelta(
+                days=days + (1 <= days < _LEAP_DAY and self._first_day == _DAYS[False])
+            )
         except (ValueError, OverflowError):
             return value
         moment = (moment + timedelta(milliseconds=500)).replace(microsecond=0)
-        if float(value) < 1:
+        if 0 <= days < 1:
             return moment.time().isoformat()
         return str(moment) if moment.time().isoformat() != "00:00:00" else moment.date().isoformat()
 
@@ -128,8 +144,32 @@ def _number(value: str) -> str:
         return value
 
 
-def _is_date(number: str, own: dict[str, str]) -> bool:
-    if number in own:
-        letters = _QUOTED.sub("", own[number].partition(";")[0]).casefold()
-        return "general" not in letters and not set("ydhs").isdisjoint(letters)
-    return number.isdigit() and int(number) in _DATES
+def _shown(number: str, own: dict[str, str]) -> str:
+    """Return `_DATE` for a format of dates, the format itself for one of spans of time, and nothing for others."""
+    if number not in own:
+        return _SPANS.get(int(number), _DATE * (int(number) in _DATES)) if number.isdigit() else ""
+    code = own[number].partition(";")[0]
+    if len(code) <= _FORMAT_MAX and _SPAN.search(code):
+        return code
+    letters = _QUOTED.sub("", code).casefold()
+    return _DATE * ("general" not in letters and not set("ydhs").isdisjoint(letters))
+
+
+def _span(value: str, code: str) -> str:
+    """Return a span of time as its format shows it: 1.5 days are 36:00:00 by `[h]:mm:ss`."""
+    digits = max((len(found[5] or "") for found in _PIECE.finditer(code)), default=0)
+    try:
+        whole_s, rest = divmod(round(abs(float(value)) * 86_400 * 10**digits), 10**digits)
+    except (ValueError, OverflowError):
+        return value
+
+    def piece(found: re.Match[str]) -> str:
+        quoted, escaped, full, unit, fraction = found.groups()
+        if fraction:
+            return f".{rest:0{digits}}"[: len(fraction) + 1]
+        if not (full or unit):
+            return quoted or escaped or ""
+        one_s, count = _UNITS_S[found[0].strip("[")[0].casefold()]
+        return f"{whole_s // one_s % (count if unit else sys.maxsize):0{len(full or unit)}}"
+
+    return "-" * (float(value) < 0) + _PIECE.sub(piece, code)

@@ -119,6 +119,36 @@ def written_workbook(path):
     return ["name,share,at", "Zoë,0.3,1999-12-31 23:59:00", ",0.6,"]
 
 
+SPANS = [
+    ("[h]:mm:ss", 1.5, "36:00:00"),
+    ("[h]:mm", 30.25 / 24, "30:15"),
+    ("[mm]:ss", 0.0625, "90:00"),
+    ("[hh]", 1 / 24, "01"),
+    ("[s].00", 1.25 / 86_400, "1.25"),
+    ("mm:ss.0", 83.4 / 86_400, "01:23.4"),
+    ('[h]" h "mm" min";@', 1.5, "36 h 00 min"),
+    ("hh:mm:ss", 0.5, "12:00:00"),
+    ("d.m.yyyy", 1, "1900-01-01"),
+    ("d.m.yyyy", 61, "1900-03-01"),
+]
+
+
+@kind("spans.xlsx")
+def spans(path):
+    book = xlsxwriter.Workbook(path)
+    sheet = book.add_worksheet("A")
+    sheet.write_row(0, 0, ["n", "format", "shown"])
+    for place, (code, value, _) in enumerate(SPANS, 1):
+        sheet.write_row(place, 0, [place, code])
+        sheet.write_number(place, 2, value, book.add_format({"num_format": code}))
+    sheet.write_row(len(SPANS) + 1, 0, ["46", "built in"])
+    sheet.write_number(len(SPANS) + 1, 2, 2.5, book.add_format({"num_format": 46}))
+    book.close()
+    rows = list(openpyxl.load_workbook(path).active.values)
+    assert rows[1][2] == datetime.timedelta(hours=36)
+    return [f",{shown}\n" for *_, shown in SPANS] + ["46,built in,60:00:00"]
+
+
 @kind("talk.pptx")
 def slides(path):
     deck = pptx.Presentation()
@@ -157,9 +187,15 @@ def ods(path):
             cell.addElement(text.P(text=f"{value}"))
             row.addElement(cell)
         sheet.addElement(row)
+    row = table.TableRow()
+    row.addElement(table.TableCell(valuetype="string"))
+    span = table.TableCell(valuetype="time", timevalue="PT36H00M00S")
+    span.addElement(text.P(text="36:00:00"))
+    row.addElement(span)
+    sheet.addElement(row)
     document.spreadsheet.addElement(sheet)
     document.save(path)
-    return ["what,eur", "rent,900"]
+    return ["what,eur", "rent,900", ",36:00:00"]
 
 
 @kind("show.odp")
