@@ -36,6 +36,9 @@ MEMBERS_MAX = 200_000
 
 _BLOCK_BYTES = 1 << 20
 _HEAD_BYTES = 512
+_OTHERS_S = 2.0
+"""Looked on for another member of the same name, which takes the place of the first when all are unpacked."""
+
 _NEAR_AMONG = 5_000
 _NEAR_CHARACTERS = 200
 _DAMAGED = (
@@ -140,18 +143,29 @@ class _File:
             raise BursarError("no_archive", f"{self.name} is no archive", "Give its own path alone")
         below: list[Member] = []
         names: list[str] = []
+        found: list[Member] = []
+        note, until = "", self.until
         for one in members:
             if one.name == path or path.startswith(f"{one.name}/"):
-                if one.link:
-                    what = f"{one.name} is a link to {one.link}"
-                    raise BursarError("not_found", what, "Name what it leads to, as the list of members has it")
+                found.append(one)
+                out.seek(out.truncate(0))
                 with one.open() as stream:
                     _copy(stream, out)
-                return {"suffix": "", "rest": path[len(one.name) + 1 :]}
+                until = min(self.until, time.monotonic() + _OTHERS_S)
+            elif found and time.monotonic() > until:
+                note = "whether a later one has the same name was not looked for to the end"
+                break
             if one.name.startswith(f"{path}/") and len(below) < MEMBERS_MAX:
                 below.append(one)
             if len(names) < _NEAR_AMONG:
                 names.append(one.name)
+        if found:
+            last = found[-1]
+            if last.link:
+                what = f"{last.name} is a link to {last.link}"
+                raise BursarError("not_found", what, "Name what it leads to, as the list of members has it")
+            note = note or (f"{len(found):,} members have this name; the last one is read" if found[1:] else "")
+            return {"suffix": "", "rest": path[len(last.name) + 1 :], "note": note}
         if below:
             return self._list(iter(below), out)
         near = get_close_matches(path[:_NEAR_CHARACTERS], names, 1)
@@ -200,7 +214,7 @@ class _File:
         return archives.unpacked(self.file) or self.file
 
     def _list(self, members: Members, out: IO[bytes]) -> dict[str, str | int]:
-        listed, size, note, title = 0, 0, "", ""
+        listed, size, note, title, names = 0, 0, "", "", set[str]()
         out.write(row(["name", "bytes", "modified", "link"]).encode())
         for one in islice(members, MEMBERS_MAX + 1):
             if listed == MEMBERS_MAX or time.monotonic() > self.until:
@@ -208,8 +222,13 @@ class _File:
                 break
             listed += 1
             size += one.size
+            names.add(one.name)
             out.write(row([one.name, str(one.size), one.modified, one.link]).encode("utf-8", "replace"))
             title = title or (_title(one) if self.form in {"zip", "ar"} else "")
+        if len(names) < listed:
+            note += (
+                f"{'; ' * bool(note)}{listed - len(names):,} names are there once more; the last one of each is read"
+            )
         if self.form == "rpm":
             title = archives.rpm(self.file).name
         return {"title": title, "files": listed, "unpacked_bytes": size, "note": note, "suffix": ".csv"}

@@ -445,9 +445,7 @@ def test_a_text_of_a_database_is_whole_whatever_signs_it_has(ask, tmp_path, kind
         made.executemany("INSERT INTO f (a, b, c) VALUES (?, ?, ?)", values)
     made.close()
     ask.given("a.db", (tmp_path / "made.db").read_bytes())
-    assert ask("SELECT a, b, c FROM t") == [
-        (a or "", str(b or ""), (c or b"").hex().upper()) for a, b, c in values
-    ]
+    assert ask("SELECT a, b, c FROM t") == [(a or "", str(b or ""), (c or b"").hex().upper()) for a, b, c in values]
     assert ask("SELECT b + 1 FROM t WHERE a = chr(0)") == [("3",)]
 
 

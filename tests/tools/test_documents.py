@@ -1,7 +1,10 @@
 """Files are read for what they are, by a client of a real server, as the programs that made them show them."""
 
 import gzip
+import io
 import re
+import tarfile
+import warnings
 import zipfile
 
 import made_files
@@ -208,3 +211,22 @@ def test_an_archive_with_a_size_below_zero_is_refused_at_once(client, work):
     text, is_error, _ = client.call("read_file", path="neg.deb/zz")
     assert is_error
     assert "too_slow" not in text
+
+
+@pytest.mark.parametrize("name", ["twice.zip", "twice.tar", "twice.tar.gz"])
+def test_of_members_of_one_name_the_last_is_read_and_that_is_told(client, work, name):
+    if name.endswith(".zip"):
+        with warnings.catch_warnings(), zipfile.ZipFile(work / name, "w") as archive:
+            warnings.simplefilter("ignore")
+            for text in ("first and longer", "other", "last"):
+                archive.writestr("other.txt" if text == "other" else "a.txt", text)
+    else:
+        with tarfile.open(work / name, "w:gz" if name.endswith("gz") else "w") as archive:
+            for text in ("first and longer", "other", "last"):
+                info = tarfile.TarInfo("./other.txt" if text == "other" else "a.txt")
+                info.size = len(text)
+                archive.addfile(info, io.BytesIO(text.encode()))
+    told = reply_of(shown(client, path=f"{name}/a.txt"))
+    assert (told["preview"], told["note"]) == ("last", "2 members have this name; the last one is read")
+    assert "repeated names: 1;" in reply_of(shown(client, path=name))["note"]
+    assert "note" not in reply_of(shown(client, path=f"{name}/other.txt"))
