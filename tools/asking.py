@@ -18,6 +18,7 @@ from ..artifacts import Artifact, Spool, reader
 from ..budget.clean import clean
 from ..errors import BursarError
 from .base import Call, Done, Fact, unlisted
+from .documents import left_out
 
 _QUERY = "bursar.content.sql.query:sql_query"
 _THREADS = 4
@@ -125,24 +126,19 @@ async def answered(
                 await anyio.to_thread.run_sync(call.session.keep_tables, named[name], made / f"{name}.tables")
         if "failed" in told:
             raise BursarError(*(str(text)[:800] for text in told["failed"]))
-        notes = list(map(str, told["notes"])) + [note for one in named.values() for note in await _logged(one)]
+        notes = list(map(str, told["notes"])) + [note for one in named.values() for note in await _lacks(one)]
         yield Answer(target, str(told["form"]), int(told["rows"]), "; ".join(notes))
 
 
-async def _logged(artifact: Artifact) -> list[str]:
-    """Tell of a database whose last changes stand in a file beside it."""
-    if artifact.source is None:
-        return []
-    log = anyio.Path(f"{artifact.source.path}-wal")
-    try:
-        is_used = (await log.stat()).st_size > 0
-    except OSError:
-        return []
-    return (
-        [f"{artifact.id}: rows that are only in its -wal are missing; PRAGMA wal_checkpoint moves them"]
-        if is_used
-        else []
-    )
+async def _lacks(artifact: Artifact) -> list[str]:
+    """Tell what a content lacks: of its document, or of a database whose last changes stand in a file beside it."""
+    lacks = [f"{artifact.id}: {note}"] if (note := left_out(artifact)) else []
+    if artifact.source is not None:
+        with suppress(OSError):
+            if (await anyio.Path(f"{artifact.source.path}-wal").stat()).st_size:
+                wal = "rows that are only in its -wal are missing; PRAGMA wal_checkpoint moves them"
+                lacks.append(f"{artifact.id}: {wal}")
+    return lacks
 
 
 def _named(sql: str, asked: Artifact | None, call: Call) -> dict[str, Artifact]:

@@ -73,7 +73,7 @@ async def seen(artifact: Artifact, before: int, call: Call) -> tuple[Page, Facts
             within_s=_LOOK_S,
         )
     except BursarError:
-        return reader.since(artifact, before).page, {}
+        return reader.since(artifact, before).page, {"screen": "could not be drawn; this is the output as it came"}
     told = cast("dict[str, Any]", found)
     facts: Facts = {"screen": "drawn anew; changed rows"} if told["is_screen"] else {}
     if told["is_cut"]:

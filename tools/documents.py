@@ -27,7 +27,7 @@ _DEEPEST = 5
 """So many archives, or compressed files, may lie in one another on the way to what is read."""
 
 _ABOUT = frozenset(
-    "title byline date pages pages_without_text note files unpacked_bytes sheets slides chapters cells language "
+    "title byline date pages pages_without_text note next files unpacked_bytes sheets slides chapters cells language "
     "attachments".split()
 )
 """What is told of a file."""
@@ -90,6 +90,15 @@ async def document(
             raise BursarError("too_large", deep, "Unpack the outer ones with terminal, if you trust them")
         facts["unreadable"] = deep
     return Document(content, facts)
+
+
+def left_out(artifact: Artifact) -> str:
+    """Return what a text lacks of the file that it was made of; empty if nothing is known to be."""
+    if "source" not in artifact.facts:
+        return ""
+    wordless = artifact.facts.get("pages_without_text")
+    told = [artifact.facts.get("note"), f"pages without text: {wordless}" if wordless else ""]
+    return "; ".join(str(one) for one in told if one)
 
 
 async def _made(content: Artifact, name: str, form: str, member: str, call: Call, within_s: float) -> Artifact:

@@ -13,7 +13,7 @@ from ..artifacts.reader import Excerpt
 from ..artifacts.search import Found
 from ..artifacts.spans import Span
 from ..errors import BursarError
-from . import asking
+from . import asking, documents
 from .base import Call, Done, Reading, ShownArgs, unlisted
 from .progress import Counter, in_thread, watched
 
@@ -122,7 +122,8 @@ async def part(
         return await asking.shown(args.sql, artifact, call, left_s(call, began))
     if query is not None:
         found = await matches(artifact, query, call, began)
-        return Reading(found.page, artifact, found.facts(), by_name=by_name)
+        note = documents.left_out(artifact)
+        return Reading(found.page, artifact, found.facts() | ({"note": note} if note else {}), by_name=by_name)
     unit, span = args.span()
     shown = await excerpt(artifact, unit, span or Span(1, None), call, began)
     return Reading(shown.page, artifact, shown.facts(), by_name=by_name)

@@ -15,7 +15,7 @@ from ..guard.created import CreatedFile
 from ..guard.names import rewritten, written
 from ..guard.opened import OpenedFile
 from ..guard.paths import Workspace
-from . import asking, excerpts
+from . import asking, documents, excerpts
 from .base import Call, Done, Fact
 from .progress import in_thread
 
@@ -83,9 +83,11 @@ async def saved(args: SavedArgs, path: str, call: Call, *, overwrite: bool) -> D
                     "no_match", f"no line matches '{args.grep[:80]}'", "No file was written; mend the pattern"
                 )
             facts = {} if artifact.state == "whole" else {"state": artifact.state}
+            notes = [documents.left_out(artifact)]
             with artifact.opened() as content:
                 if content.is_redacted:
-                    facts["note"] = "credentials in it, if there are some, are blanked in the file, too"
+                    notes.append("credentials in it, if there are some, are blanked in the file, too")
+            facts |= {"note": note} if (note := "; ".join(filter(None, notes))) else {}
         await anyio.to_thread.run_sync(created.commit, created.status)
     return Done({"saved": written(str(created.path)), "bytes": created.size, **facts})
 

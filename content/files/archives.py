@@ -26,6 +26,8 @@ _NAME_BYTES_MAX = 65_536
 _TAR_MARK_AT = 257
 _BLOCK_BYTES = 1 << 20
 _LINK_MODE, _FILE_MODE, _MODE_MASK = 0o120000, 0o100000, 0o170000
+_ENCRYPTED = 1
+"""Flag of a member of a ZIP."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,7 @@ class Member:
         modified: as the archive tells it, to the second.
         link: where it leads to, if it is a link.
         open: opens it for reading; until the next member is asked for.
+        is_encrypted: it is protected by a password.
     """
 
     name: str
@@ -45,6 +48,7 @@ class Member:
     modified: str
     link: str
     open: Callable[[], IO[bytes]]
+    is_encrypted: bool = False
 
 
 Members = Iterator[Member]
@@ -109,10 +113,13 @@ def of_zip(archive: ZipFile) -> Members:
     for info in archive.infolist():
         if not info.is_dir():
             is_link = info.external_attr >> 16 & _MODE_MASK == _LINK_MODE
-            link = archive.read(info).decode("utf-8", "replace") if is_link and info.file_size < _NAME_BYTES_MAX else ""
+            is_read = is_link and info.file_size < _NAME_BYTES_MAX and not info.flag_bits & _ENCRYPTED
+            link = archive.read(info).decode("utf-8", "replace") if is_read else ""
             year, month, day, hour, minute, second = info.date_time
             moment = f"{year}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}"
-            yield Member(_plain(info.filename), info.file_size, moment, link, opener(info))
+            yield Member(
+                _plain(info.filename), info.file_size, moment, link, opener(info), bool(info.flag_bits & _ENCRYPTED)
+            )
 
 
 def of_tar(stream: IO[bytes]) -> Members:

@@ -1,8 +1,10 @@
 """E-mails and mailboxes: heads, texts, and what is attached."""
 
 from collections.abc import Iterator
-from email import message_from_bytes, policy
+from email import message_from_bytes
 from email.message import EmailMessage, MIMEPart
+from email.policy import EmailPolicy
+from itertools import islice
 from pathlib import Path
 from typing import cast
 
@@ -10,30 +12,64 @@ from ..page.extract import extract
 from .text import Text, fenced, prose
 
 _HEADS = ("From", "To", "Cc", "Date", "Subject")
+_HEAD_CHARACTERS = 16_384
+_ATTACHED_MAX = 1000
+_TOLD_CHARACTERS = 80
 _LINE_BYTES = 1 << 20
 _MESSAGE_BYTES = 64 << 20
 
 
+class _Bounded(EmailPolicy):
+    """Cuts heads; the library's time for one grows with the square of its length."""
+
+    cut: list[str]
+
+    def __init__(self) -> None:
+        super().__init__()
+        object.__setattr__(self, "cut", [])  # a policy refuses changes
+
+    def header_source_parse(self, sourcelines: list[str]) -> tuple[str, str]:
+        name, value = super().header_source_parse(sourcelines)
+        if len(value) > _HEAD_CHARACTERS:
+            self.cut.append(name)
+            end = max(value.rfind(mark, 0, _HEAD_CHARACTERS) for mark in ",;")
+            value = value[: end if end > 0 else _HEAD_CHARACTERS]
+        return name, value
+
+
 def read(message: EmailMessage) -> Text:
     """Read an e-mail."""
-    return Text(_blocks(message), {"attachments": len(list(attachments(message)))})
+    listed = list(islice(attachments(message), _ATTACHED_MAX + 1))
+    notes = [_cut(message)]
+    if len(listed) > _ATTACHED_MAX:
+        notes.append(f"it has more than {_ATTACHED_MAX:,} attachments; these are listed")
+    facts: dict[str, str | int] = {"attachments": min(len(listed), _ATTACHED_MAX)}
+    return Text(_blocks(message, listed[:_ATTACHED_MAX]), {**facts, "note": "; ".join(filter(None, notes))})
 
 
 def read_all(box: Path) -> Text:
     """Read all the e-mails of a mailbox, each under its number and subject."""
-    return Text(_numbered(box))
+    facts: dict[str, str | int] = {}
+    return Text(_numbered(box, facts), facts)
 
 
-def _numbered(box: Path) -> Iterator[str]:
+def _numbered(box: Path, facts: dict[str, str | int]) -> Iterator[str]:
     for number, data in enumerate(messages(box), 1):
         message = parsed(data)
+        if note := _cut(message):
+            facts["note"] = f"{number}: {note}"
         yield f"## {number}: {_head(message, 'Subject')}"
-        yield from _blocks(message)
+        yield from _blocks(message, list(islice(attachments(message), _ATTACHED_MAX)))
 
 
 def parsed(data: bytes) -> EmailMessage:
     """Return the e-mail that bytes are."""
-    return message_from_bytes(data, policy=policy.default)
+    return cast("EmailMessage", message_from_bytes(data, policy=_Bounded()))
+
+
+def _cut(message: EmailMessage) -> str:
+    cut = ", ".join(dict.fromkeys(cast("_Bounded", message.policy).cut))[:_TOLD_CHARACTERS]
+    return f"heads are cut at {_HEAD_CHARACTERS:,} characters: {cut}; bytes=0- has them as they are" if cut else ""
 
 
 def messages(box: Path) -> Iterator[bytes]:
@@ -77,7 +113,7 @@ def content(part: MIMEPart) -> bytes:
     return found if isinstance(found, bytes) else b""
 
 
-def _blocks(message: EmailMessage) -> Iterator[str]:
+def _blocks(message: EmailMessage, attached: list[tuple[str, MIMEPart]]) -> Iterator[str]:
     heads = [(name, _head(message, name)) for name in _HEADS]
     yield "\n".join(f"{name}: {text}" for name, text in heads if text)
     body = message.get_body(("plain", "html"))
@@ -85,12 +121,12 @@ def _blocks(message: EmailMessage) -> Iterator[str]:
     if body is None and isinstance(payload, str) and message.get_content_maintype() in {"multipart", "message"}:
         yield prose(payload)  # its parts cannot be told apart
     elif body is None and message.get_content_type() == "message/rfc822" and isinstance(payload, list):
-        yield from _blocks(cast("list[EmailMessage]", payload)[0])
+        yield from _blocks(cast("list[EmailMessage]", payload)[0], [])
     if body is not None:
         text = _decoded(body)
         is_page = body.get_content_subtype() == "html"
         yield extract(text, "", whole=True).markdown if is_page else prose(text)
-    listed = [f"{name}, {part.get_content_type()}, {len(content(part)):,} bytes" for name, part in attachments(message)]
+    listed = [f"{name}, {part.get_content_type()}, {len(content(part)):,} bytes" for name, part in attached]
     if listed:
         yield "Attached:\n" + fenced("\n".join(listed))
 

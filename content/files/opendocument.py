@@ -29,7 +29,7 @@ def read(parts: Parts) -> Text:
                 ((name, only),) = sheets.items()
                 return Text(map(row, padded(rows(only))), {**facts, "sheets": name}, ".csv")
             blocks = (block for name, one in sheets.items() for block in (f"## {name}", table(rows(one))))
-            return Text(blocks, {**facts, "sheets": ", ".join(sheets), "note": ONE_SHEET})
+            return Text(blocks, {**facts, "sheets": ", ".join(sheets), "next": ONE_SHEET})
         case "presentation":
             pages = [one for one in content if local(one) == "page"]
             return Text(

@@ -214,24 +214,27 @@ class _File:
         return archives.unpacked(self.file) or self.file
 
     def _list(self, members: Members, out: IO[bytes]) -> dict[str, str | int]:
-        listed, size, note, title, names = 0, 0, "", "", set[str]()
+        listed, size, encrypted, title, names = 0, 0, 0, "", set[str]()
+        notes: list[str] = []
         out.write(row(["name", "bytes", "modified", "link"]).encode())
         for one in islice(members, MEMBERS_MAX + 1):
             if listed == MEMBERS_MAX or time.monotonic() > self.until:
-                note = f"only the first {listed:,} are listed"
+                notes.append(f"only the first {listed:,} are listed")
                 break
             listed += 1
             size += one.size
+            encrypted += one.is_encrypted
             names.add(one.name)
             out.write(row([one.name, str(one.size), one.modified, one.link]).encode("utf-8", "replace"))
-            title = title or (_title(one) if self.form in {"zip", "ar"} else "")
+            title = title or (_title(one) if self.form in {"zip", "ar"} and not one.is_encrypted else "")
         if len(names) < listed:
-            note += (
-                f"{'; ' * bool(note)}{listed - len(names):,} names are there once more; the last one of each is read"
-            )
+            notes.append(f"repeated names: {listed - len(names):,}; the last member of each is read")
+        if encrypted:
+            notes.append(f"protected by a password: {encrypted:,}")
         if self.form == "rpm":
             title = archives.rpm(self.file).name
-        return {"title": title, "files": listed, "unpacked_bytes": size, "note": note, "suffix": ".csv"}
+        told = {"title": title, "files": listed, "unpacked_bytes": size, "note": "; ".join(notes)}
+        return {**told, "suffix": ".csv"}
 
 
 def _reader(parts: Parts) -> Callable[[Parts], Text] | None:

@@ -25,6 +25,7 @@ _UNITS_S = {"h": (3600, 24), "m": (60, 60), "s": (1, 60)}
 
 _QUOTED = re.compile(r'"[^"]*"|\\.|\[[^\]]*\]')
 _DATE = "date"
+_TOLD_CHARACTERS = 120
 _COLUMNS_MAX = 16_384
 ONE_SHEET = "/SHEET.csv behind the path reads one sheet as a table, which sql asks"
 _DAYS = {False: datetime(1899, 12, 30), True: datetime(1904, 1, 1)}
@@ -37,6 +38,7 @@ class Workbook:
 
     Attributes:
         sheets: names of the parts by the names of the sheets, in their order.
+        hidden: names of the sheets that Excel does not show.
     """
 
     def __init__(self, parts: Parts) -> None:
@@ -46,6 +48,11 @@ class Workbook:
         self._parts = parts
         listed = [(attribute(one, "name"), attribute(one, "id")) for one in children(book, "sheets")]
         self.sheets = {title: links[link][1] for title, link in listed if link in links}
+        self.hidden = [
+            attribute(one, "name")
+            for one in children(book, "sheets")
+            if attribute(one, "state") in {"hidden", "veryHidden"}
+        ]
         by_kind = {kind.rpartition("/")[2]: target for kind, target in links.values()}
         self._texts = [_text(one) for one in parts.tree(by_kind.get("sharedStrings", ""))]
         styles = parts.tree(by_kind.get("styles", ""))
@@ -106,11 +113,13 @@ def read(parts: Parts) -> Text:
     """Read all the sheets; a workbook of one is a table, of which rows can be asked."""
     book = Workbook(parts)
     facts = dict(parts.about())
+    if book.hidden:
+        facts["note"] = f"hidden in Excel: {', '.join(book.hidden)}"[:_TOLD_CHARACTERS]
     if len(book.sheets) == 1:
         (name,) = book.sheets
         return Text(map(row, padded(book.rows(name))), {**facts, "sheets": name}, ".csv")
     blocks = (block for name in book.sheets for block in (f"## {name}", table(book.rows(name))))
-    return Text(blocks, {**facts, "sheets": ", ".join(book.sheets), "note": ONE_SHEET})
+    return Text(blocks, {**facts, "sheets": ", ".join(book.sheets), "next": ONE_SHEET})
 
 
 def padded(rows: Iterator[list[str]]) -> Iterator[list[str]]:

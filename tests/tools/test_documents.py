@@ -230,3 +230,19 @@ def test_of_members_of_one_name_the_last_is_read_and_that_is_told(client, work, 
     assert (told["preview"], told["note"]) == ("last", "2 members have this name; the last one is read")
     assert "repeated names: 1;" in reply_of(shown(client, path=name))["note"]
     assert "note" not in reply_of(shown(client, path=f"{name}/other.txt"))
+
+
+@pytest.mark.parametrize("head", ["To", "Subject", "Content-Type"])
+def test_a_mail_with_an_endless_head_is_read_and_what_is_left_out_told(client, work, head):
+    values = {
+        "Subject": "=?utf-8?q?=41=42?= " * 20_000,
+        "Content-Type": "text/plain; " + "; ".join(["a*1*=x"] * 20_000),
+    }
+    value = values.get(head, ", ".join(f"Person {n} <p{n}@x.test>" for n in range(100_000)))
+    (work / "endless.eml").write_text(
+        f"From: a@x.test\nDate: Mon, 1 Jan 2024 10:00:00 +0000\n{head}: {value}\n\nthe text itself\n"
+    )
+    told = reply_of(shown(client, path="endless.eml", grep="the text itself"))
+    assert head in told["note"]
+    assert "the text itself" in told["preview"]
+    (work / "endless.eml").unlink()
