@@ -25,7 +25,8 @@ class Client:
     Attributes:
         name: as people write it on the command line.
         title: as it calls itself.
-        files: where its configuration may lie, relative to the places of `_places`; the first that is there counts.
+        files: where its configuration may lie, relative to the places of `_places`; the first that is there counts,
+            but where a variable says it, if it is set.
         place: where that has its servers.
         root: the directory that it means by itself; empty if it has none, so that one must be named.
         entry: makes the entry of a server from its command and arguments.
@@ -40,11 +41,10 @@ class Client:
 
     def file(self) -> Path:
         """Return the configuration, or where it would be made."""
-        candidates = [path for path in map(_path, self.files) if path is not None]
-        for path in candidates:
-            if path.exists():
-                return path
-        return next((path for path in candidates if path.parent.is_dir()), candidates[0])
+        told = [path for text in self.files if text.startswith("$") and (path := _path(text)) is not None]
+        candidates = told or [path for path in map(_path, self.files) if path is not None]
+        there = next((path for path in candidates if path.exists()), None)
+        return there or next((path for path in candidates if path.parent.is_dir()), candidates[0])
 
     @property
     def is_here(self) -> bool:
@@ -79,75 +79,33 @@ def _continue(command: str, arguments: Sequence[str]) -> Entry:
     return {"name": "bursar"} | _plain(command, arguments)
 
 
-_CLINE = "globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json"
+_JSON = Place("json", ("mcpServers",))
+_COMMENTED = Place("jsonc", ("mcpServers",))
+
+_CODEX = ("$CODEX_HOME/config.toml", "HOME/.codex/config.toml")
+_OPENCODE = ("XDG/opencode/opencode.json", "XDG/opencode/opencode.jsonc")
+_CLINE = (
+    "$CLINE_MCP_SETTINGS_PATH",
+    "CONFIG/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
+    "HOME/.cline/data/settings/cline_mcp_settings.json",
+)
 
 CLIENTS: Mapping[str, Client] = {
     client.name: client
     for client in (
+        Client("claude-desktop", "Claude Desktop", ("CONFIG/Claude/claude_desktop_config.json",), _JSON, "", _plain),
         Client(
-            "claude-desktop",
-            "Claude Desktop",
-            ("CONFIG/Claude/claude_desktop_config.json",),
-            Place("json", ("mcpServers",)),
-            "",
-            _plain,
+            "claude-code", "Claude Code", ("$CLAUDE_CONFIG_DIR/.claude.json", "HOME/.claude.json"), _JSON, HERE, _typed
         ),
-        Client(
-            "claude-code",
-            "Claude Code",
-            ("$CLAUDE_CONFIG_DIR/.claude.json", "HOME/.claude.json"),
-            Place("json", ("mcpServers",)),
-            HERE,
-            _typed,
-        ),
-        Client("cursor", "Cursor", ("HOME/.cursor/mcp.json",), Place("jsonc", ("mcpServers",)), WORKSPACE, _plain),
+        Client("cursor", "Cursor", ("HOME/.cursor/mcp.json",), _COMMENTED, WORKSPACE, _plain),
         Client("vscode", "VS Code", ("CONFIG/Code/User/mcp.json",), Place("jsonc", ("servers",)), WORKSPACE, _typed),
-        Client(
-            "windsurf",
-            "Windsurf",
-            ("HOME/.codeium/windsurf/mcp_config.json",),
-            Place("json", ("mcpServers",)),
-            "",
-            _plain,
-        ),
-        Client(
-            "zed",
-            "Zed",
-            ("ZED/settings.json",),
-            Place("jsonc", ("context_servers",)),
-            HERE,
-            _plain,
-        ),
-        Client(
-            "codex",
-            "Codex",
-            ("$CODEX_HOME/config.toml", "HOME/.codex/config.toml"),
-            Place("toml", ("mcp_servers",)),
-            HERE,
-            _codex,
-        ),
-        Client("gemini", "Gemini CLI", ("HOME/.gemini/settings.json",), Place("jsonc", ("mcpServers",)), HERE, _plain),
-        Client(
-            "opencode",
-            "opencode",
-            ("XDG/opencode/opencode.json", "XDG/opencode/opencode.jsonc"),
-            Place("jsonc", ("mcp",)),
-            HERE,
-            _opencode,
-        ),
+        Client("windsurf", "Windsurf", ("HOME/.codeium/windsurf/mcp_config.json",), _JSON, "", _plain),
+        Client("zed", "Zed", ("ZED/settings.json",), Place("jsonc", ("context_servers",)), HERE, _plain),
+        Client("codex", "Codex", _CODEX, Place("toml", ("mcp_servers",)), HERE, _codex),
+        Client("gemini", "Gemini CLI", ("HOME/.gemini/settings.json",), _COMMENTED, HERE, _plain),
+        Client("opencode", "opencode", _OPENCODE, Place("jsonc", ("mcp",)), HERE, _opencode),
         Client("goose", "Goose", ("GOOSE/config.yaml",), Place("yaml", ("extensions",)), HERE, _goose),
-        Client(
-            "cline",
-            "Cline",
-            (
-                "$CLINE_MCP_SETTINGS_PATH",
-                f"CONFIG/Code/User/{_CLINE}",
-                "HOME/.cline/data/settings/cline_mcp_settings.json",
-            ),
-            Place("json", ("mcpServers",)),
-            "",
-            _plain,
-        ),
+        Client("cline", "Cline", _CLINE, _JSON, "", _plain),
         Client(
             "continue",
             "Continue",
@@ -158,7 +116,7 @@ CLIENTS: Mapping[str, Client] = {
         ),
     )
 }
-"""From each client's documentation, read in November 2026; docs/clients.md has the addresses."""
+"""From their documentation and from guides to them, read in November 2026; docs/clients.md says which were tried."""
 
 
 def _path(text: str) -> Path | None:

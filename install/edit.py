@@ -106,7 +106,11 @@ def removed(data: bytes, place: Place, name: str) -> bytes:
         if before is not None:
             is_comma = end == found.end_byte and data[before.start_byte : before.end_byte] == b","
             start = before.start_byte if is_comma else before.end_byte
-    return _spliced(data, _Splice(start, end, ""))
+    made = _spliced(data, _Splice(start, end, ""))
+    if place.form == "yaml" and _deepest(tree := _parsed(made, "yaml"), place.keys) == (None, []):
+        at = _member_of(tree, place).end_byte  # nothing is left, but a mapping or list has to be
+        made = _spliced(made, _Splice(at, at, " []" if place.is_list else " {}"))
+    return made
 
 
 def _in_json(data: bytes, tree: Node, place: Place, name: str, entry: dict[str, Any]) -> _Splice:

@@ -53,10 +53,14 @@ class Change:
         """Write the configuration, so that it is the old one or the new one whatever happens.
 
         Raises:
-            BursarError: configuration_not_written; it is as it was.
+            BursarError: configuration_not_written; it is as it was, or as somebody else has made it since.
         """
         if self.before == self.after:
             return
+        if _read(self.client)[1] != self.before:  # some clients write theirs while they run
+            raise BursarError(
+                "configuration_not_written", f"{self.file} was changed meanwhile", f"End {self.client.title}, try again"
+            )
         try:
             if self.is_entered:
                 if self.before is not None:

@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 
 from .. import __version__
 from ..errors import BursarError
+from .cli_parser import Parser
 from .config import Settings, default_of, parse
 
 _DESCRIPTION = """\
@@ -36,13 +37,6 @@ For programs that call a model themselves; each has a --help of its own:
 
   bursar call terminal command='seq 1 200000'
 """
-
-
-class _Parser(argparse.ArgumentParser):
-    """Says what is wrong and what to do in the form of the tools' errors."""
-
-    def error(self, message: str) -> NoReturn:
-        _fail(BursarError("bad_command_line", message.rstrip("."), f"See `{self.prog} --help`"))
 
 
 def main(words: Sequence[str] | None = None) -> None:
@@ -96,7 +90,7 @@ def main(words: Sequence[str] | None = None) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
+    parser = Parser(
         prog="bursar",
         usage="bursar [serve | call TOOL NAME=TEXT ... | token NAME | tools | doctor] [settings]\n"
         "       bursar install | fit | history | task ...",

@@ -7,19 +7,15 @@ import sys
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, NoReturn, cast
+from typing import Any, cast
 
 from ..errors import BursarError, RequestTooLarge
+from .cli_parser import Parser
 from .config import Settings
 
 _NOT_FITTED, _DAMAGED, _NOT_STORED = 3, 1, 4
 _MESSAGES = ("messages", "input", "contents")
 _SYSTEMS = ("system", "instructions", "system_instruction")
-
-
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise BursarError("bad_command_line", message.rstrip("."), f"See `{self.prog} --help`")
 
 
 def run(words: Sequence[str]) -> int:
@@ -28,7 +24,7 @@ def run(words: Sequence[str]) -> int:
     Raises:
         BursarError: as the commands do.
     """
-    parser = _Parser(prog="bursar", allow_abbrev=False)
+    parser = Parser(prog="bursar", allow_abbrev=False)
     commands = parser.add_subparsers(dest="command", required=True)
     _describe_fit(commands.add_parser("fit", help="fit the body of a request", description=_fit.__doc__))
     _describe_history(commands.add_parser("history", help="look at a conversation", description=_history.__doc__))

@@ -4,21 +4,16 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn
 
 from ..errors import BursarError
 from ..install.clients import CLIENTS, Client
 from ..install.install import Change, entering, is_entered, leaving
+from .cli_parser import Parser
 
 _EPILOG = """\
 Without a client it lists them all. What follows `--` is handed on to the server, such as `-- --terminal off`.
 Nothing else in a configuration changes, and beside it lies a copy of what it was.
 """
-
-
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise BursarError("bad_command_line", message.rstrip("."), f"See `{self.prog} --help`")
 
 
 def run(words: Sequence[str]) -> int:
@@ -32,6 +27,8 @@ def run(words: Sequence[str]) -> int:
     """
     at = words.index("--") if "--" in words else len(words)
     given = _parser().parse_args(words[1:at])
+    if unknown := [name for name in given.clients if name not in CLIENTS]:
+        raise BursarError("bad_command_line", f"there is no client {unknown[0]!r}", "Name one: " + ", ".join(CLIENTS))
     if not given.clients and not given.all:
         _list()
         return 0
@@ -56,14 +53,14 @@ def run(words: Sequence[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
+    parser = Parser(
         prog="bursar install",
         description=__doc__,
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("clients", nargs="*", metavar="CLIENT", choices=[*CLIENTS, []], help=", ".join(CLIENTS))
+    parser.add_argument("clients", nargs="*", metavar="CLIENT", help=", ".join(CLIENTS))
     parser.add_argument("--all", action="store_true", help="all clients that are found on this machine")
     parser.add_argument(
         "--root", action="append", default=[], metavar="DIR", help="what the tools may use; repeat for more"

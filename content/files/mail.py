@@ -39,12 +39,8 @@ class _Bounded(EmailPolicy):
 
 def read(message: EmailMessage) -> Text:
     """Read an e-mail."""
-    listed = list(islice(attachments(message), _ATTACHED_MAX + 1))
-    notes = [_cut(message)]
-    if len(listed) > _ATTACHED_MAX:
-        notes.append(f"it has more than {_ATTACHED_MAX:,} attachments; these are listed")
-    facts: dict[str, str | int] = {"attachments": min(len(listed), _ATTACHED_MAX)}
-    return Text(_blocks(message, listed[:_ATTACHED_MAX]), {**facts, "note": "; ".join(filter(None, notes))})
+    listed, note = _listed(message)
+    return Text(_blocks(message, listed), {"attachments": len(listed), "note": note})
 
 
 def read_all(box: Path) -> Text:
@@ -56,10 +52,18 @@ def read_all(box: Path) -> Text:
 def _numbered(box: Path, facts: dict[str, str | int]) -> Iterator[str]:
     for number, data in enumerate(messages(box), 1):
         message = parsed(data)
-        if note := _cut(message):
-            facts["note"] = f"{number}: {note}"
+        listed, note = _listed(message)
+        if note:
+            facts.setdefault("note", f"{number}, and maybe later ones: {note}")
         yield f"## {number}: {_head(message, 'Subject')}"
-        yield from _blocks(message, list(islice(attachments(message), _ATTACHED_MAX)))
+        yield from _blocks(message, listed)
+
+
+def _listed(message: EmailMessage) -> tuple[list[tuple[str, MIMEPart]], str]:
+    """Return what is attached, and what is left out of the e-mail."""
+    listed = list(islice(attachments(message), _ATTACHED_MAX + 1))
+    more = f"it has more than {_ATTACHED_MAX:,} attachments; these are listed" if len(listed) > _ATTACHED_MAX else ""
+    return listed[:_ATTACHED_MAX], "; ".join(filter(None, (_cut(message), more)))
 
 
 def parsed(data: bytes) -> EmailMessage:

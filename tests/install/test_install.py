@@ -230,6 +230,36 @@ def test_a_place_that_cannot_be_read_is_told(home):
     assert "read_failed" in run("cursor", home=home, cwd=home).stderr
 
 
+def test_what_its_client_has_written_meanwhile_is_not_overwritten(home):
+    client, file = configured("cursor", "{}")
+    change = entering(client, [])
+    file.write_text('{"new": 1}')
+    with pytest.raises(BursarError, match="changed meanwhile"):
+        change.apply()
+    assert [(one.name, one.read_text()) for one in file.parent.iterdir()] == [("mcp.json", '{"new": 1}')]
+
+
+def test_a_variable_that_is_set_says_where_a_configuration_lies(home, monkeypatch):
+    configured("claude-code", "{}")
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(home / "elsewhere"))
+    assert CLIENTS["claude-code"].file() == home / "elsewhere" / ".claude.json"
+
+
+@pytest.mark.parametrize("name", ["goose", "continue"])
+def test_where_bursar_was_alone_an_empty_mapping_or_list_is_left(name):
+    client, file = configured(name, "")
+    entering(client, []).apply()
+    file.write_bytes(file.read_bytes() + b"other: 1\n")
+    leaving(client).apply()
+    assert value(client, file.read_bytes()) == {client.place.keys[0]: [] if client.place.is_list else {}, "other": 1}
+
+
+def test_a_client_that_nobody_knows_is_told(home):
+    done = run("cursr", home=home, cwd=home)
+    assert done.returncode == 2
+    assert "cursor" in done.stderr
+
+
 def test_without_a_client_all_are_listed(home):
     configured("cursor", "{}")
     told = run(home=home, cwd=home).stdout
