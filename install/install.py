@@ -138,13 +138,23 @@ def launched() -> tuple[str, list[str]]:
     so it is entered as `uvx` with what it came from.
     """
     if "archive-v0" in Path(sys.prefix).parts and (uvx := shutil.which("uvx")):
-        came_from = distribution(NAME).read_text("direct_url.json")
-        source = ["--from", json.loads(came_from)["url"]] if came_from else []
-        return uvx, [*source, NAME]
+        return uvx, [*came_from(distribution(NAME).read_text("direct_url.json")), NAME]
     script = shutil.which(sys.argv[0])
     if script is None or Path(script).stem != NAME:
         return sys.executable, ["-m", NAME]
     return os.path.abspath(script), []  # noqa: PTH100 - a link stays when what it leads to is renewed
+
+
+def came_from(direct_url: str | None) -> list[str]:
+    """Return the options by which `uvx` finds a package again that was not taken from an index.
+
+    Args:
+        direct_url: what the installer wrote of its origin, by PEP 610; None if it came from an index.
+    """
+    if direct_url is None:
+        return []
+    origin = json.loads(direct_url)
+    return ["--from", f"{origin['vcs_info']['vcs']}+{origin['url']}" if "vcs_info" in origin else origin["url"]]
 
 
 def _read(client: Client) -> tuple[Path, bytes | None]:

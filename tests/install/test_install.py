@@ -14,7 +14,7 @@ import yaml
 from bursar.errors import BursarError
 from bursar.install import edit
 from bursar.install.clients import CLIENTS
-from bursar.install.install import NAME, entering, is_entered, launched, leaving
+from bursar.install.install import NAME, came_from, entering, is_entered, launched, leaving
 
 CONFIGURATIONS = sorted(Path(__file__).with_name("configurations").iterdir())
 """As the clients and their users write them: `NAME.NUMBER.FORM`."""
@@ -252,6 +252,21 @@ def test_where_bursar_was_alone_an_empty_mapping_or_list_is_left(name):
     file.write_bytes(file.read_bytes() + b"other: 1\n")
     leaving(client).apply()
     assert value(client, file.read_bytes()) == {client.place.keys[0]: [] if client.place.is_list else {}, "other": 1}
+
+
+@pytest.mark.parametrize(
+    ("direct_url", "options"),
+    [
+        (None, []),
+        ('{"url": "file:///a/b.whl", "archive_info": {}}', ["--from", "file:///a/b.whl"]),
+        (
+            '{"url": "https://x.test/b", "vcs_info": {"vcs": "git", "commit_id": "1"}}',
+            ["--from", "git+https://x.test/b"],
+        ),
+    ],
+)
+def test_what_uvx_ran_is_entered_with_what_it_came_from(direct_url, options):
+    assert came_from(direct_url) == options
 
 
 def test_a_client_that_nobody_knows_is_told(home):
