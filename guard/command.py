@@ -45,6 +45,7 @@ class CommandSpec:
 
     Attributes:
         keep_env: names in `env` that stay as they are, whatever the sandbox would have.
+        errors: takes its standard error, if that is kept apart.
     """
 
     argv: Sequence[str | bytes]
@@ -56,6 +57,7 @@ class CommandSpec:
     limits: Limits
     session: Path | None = None
     keep_env: frozenset[str] = frozenset()
+    errors: int | None = None
 
 
 End = Literal[

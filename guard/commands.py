@@ -99,6 +99,7 @@ class Commands:
         env: Mapping[str, str] | None = None,
         limits: Limits | None = None,
         session: Path | None = None,
+        errors: int | None = None,
     ) -> Command:
         """Start a program in a session of its own.
 
@@ -113,6 +114,7 @@ class Commands:
             env: added to the common environment.
             limits: when to end it; default: the limits of all.
             session: directory of the caller's session, the only one that a sandboxed command can read.
+            errors: descriptor that takes its standard error apart, which nobody counts; not on Windows.
 
         Raises:
             BursarError: it could not be started (no_such_program, bad_directory, command_too_long, bad_command,
@@ -120,7 +122,7 @@ class Commands:
         """
         environment = {**self._env, "PWD": str(cwd), **(env or {})}
         kept = self._keep_env | set(env or ())
-        order = CommandSpec(argv, cwd, output, stdin, script, environment, limits or self.limits, session, kept)
+        order = CommandSpec(argv, cwd, output, stdin, script, environment, limits or self.limits, session, kept, errors)
         return await self._starter.start(order)
 
     def close(self) -> None:

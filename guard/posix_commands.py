@@ -293,7 +293,8 @@ class PosixCommands:
             try:
                 stdin, writer = _open_stdin(order.stdin, theirs)
                 script = _spool(order.script or b"", theirs)
-                number = helper.fork([control.fileno(), order.output, stdin, script])
+                errors = [] if order.errors is None else [order.errors]
+                number = helper.fork([control.fileno(), order.output, stdin, script, *errors])
                 return _KeptCommand(ours, writer, helper, number, self._forget, has_tty=order.stdin == "tty")
             except BaseException:
                 ours.close()

@@ -68,6 +68,22 @@ def has(data: bytes, place: Place, name: str) -> bool:
     return _found(_parsed(data, place.form), place, name) is not None
 
 
+def plain(data: bytes) -> bytes:
+    """Return JSON with comments, and commas before closing brackets, as JSON that any reader takes.
+
+    Raises:
+        BursarError: broken_configuration.
+    """
+    made, waiting = bytearray(data), [_parsed(data, "jsonc")]
+    while waiting:
+        one = waiting.pop()
+        left_out = one if one.type == "comment" else _last_comma(data, one) if _is_fault(one) else None
+        if left_out is not None:
+            made[left_out.start_byte : left_out.end_byte] = b" " * (left_out.end_byte - left_out.start_byte)
+        waiting.extend(one.children)
+    return bytes(made)
+
+
 def entered(data: bytes, place: Place, name: str, entry: dict[str, Any]) -> bytes:
     """Return the configuration with an entry that it does not have; empty `data` is an empty configuration.
 
@@ -299,7 +315,7 @@ def _parsed(data: bytes, form: Form) -> Node:
             raise _broken(str(error)) from None
     tree = Parser(Language(_LANGUAGES[form]())).parse(data).root_node
     for fault in _faults(tree):
-        if not (form == "jsonc" and fault.type == "ERROR" and _is_last_comma(data, fault)):
+        if not (form == "jsonc" and _last_comma(data, fault) is not None):
             raise _broken(f"line {fault.start_point.row + 1} cannot be read")
     return tree
 
@@ -308,10 +324,14 @@ def _faults(node: Node) -> Iterator[Node]:
     todo = [node]
     while todo:
         one = todo.pop()
-        if one.type == "ERROR" or one.is_missing:
+        if _is_fault(one):
             yield one
         elif one.has_error:
             todo.extend(one.children)
+
+
+def _is_fault(node: Node) -> bool:
+    return node.type == "ERROR" or node.is_missing
 
 
 def _last(node: Node) -> Node:
@@ -321,13 +341,15 @@ def _last(node: Node) -> Node:
     return node
 
 
-def _is_last_comma(data: bytes, fault: Node) -> bool:
+def _last_comma(data: bytes, fault: Node) -> Node | None:
+    """Return the comma before a closing bracket that a fault is about: the parser misses an item behind it, or it."""
     after = fault.next_sibling
     while after is not None and after.type == "comment":
         after = after.next_sibling
-    before = fault.prev_named_sibling
-    is_last = before is not None and after is not None and after.type in {"}", "]"}
-    return is_last and data[fault.start_byte : fault.end_byte] == b","
+    comma = fault.prev_sibling if fault.is_missing else fault
+    is_comma = comma is not None and data[comma.start_byte : comma.end_byte] == b","
+    is_behind = fault.is_missing or fault.prev_named_sibling is not None
+    return comma if is_comma and is_behind and after is not None and after.type in {"}", "]"} else None
 
 
 def _indent(data: bytes, at: int) -> str:

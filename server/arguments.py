@@ -58,7 +58,7 @@ def checked(tool: Tool[Any], given: Mapping[str, Any]) -> ToolArgs:
     Raises:
         BursarError: `bad_argument`, naming the first that is wrong, what it should be and what the tool takes.
     """
-    if _are_too_many(given):
+    if tool.Args.model_config.get("extra") != "allow" and _are_too_many(given):
         fix = f"Leave them out; {tool.name} takes {', '.join(tool.Args.model_fields)}"
         raise BursarError("bad_argument", f"more than {_ARGUMENTS_MAX:,} arguments are given at once", fix)
     try:
@@ -82,6 +82,8 @@ def _are_too_many(given: Mapping[str, Any]) -> bool:
 
 def _by_their_names(tool: Tool[Any], given: Mapping[str, Any]) -> dict[str, Any]:
     named = dict(given)
+    if tool.Args.model_config.get("extra") == "allow":  # every name may be one that another server knows
+        return named
     for alias in given:
         if alias in tool.Args.model_fields:
             continue

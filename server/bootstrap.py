@@ -2,14 +2,13 @@
 
 import sys
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any, cast
 
 from ..artifacts import Limits, Store
 from ..artifacts.limits import Redaction
 from ..errors import BursarError
-from ..guard.command import Limits as CommandLimits
 from ..guard.commands import Commands
 from ..guard.net import AllowNet, Net, NetSettings
 from ..guard.paths import Workspace
@@ -47,7 +46,7 @@ async def open_dispatcher(
         BursarError: a setting that cannot be followed, such as a data directory that cannot be written.
     """
     store = store_of(settings)
-    commands = Commands(_command_limits(settings), settings.pass_env, confinement.sandbox(settings))
+    commands = Commands(confinement.command_limits(settings), settings.pass_env, confinement.sandbox(settings))
     net = Net(
         NetSettings(
             allow=AllowNet.parse(settings.allow_net),
@@ -56,12 +55,17 @@ async def open_dispatcher(
         )
     )
     workers = Workers(hidden=[settings.data_dir])
+    behind = AsyncExitStack()
     fitter = Fitter(Workers(hidden=[settings.data_dir]), redacts=settings.redact != "off")
     try:
         if settings.terminal == "required":
             confinement.require(await commands.isolation())
         callers = StdioSessions(store, settings.session) if sessions is None else sessions(store)
         tools = {tool.name: tool for tool in (_tools(settings) if offered is None else offered)}
+        if settings.mcp and offered is None:
+            from .behind import open_gateway
+
+            tools |= await behind.enter_async_context(open_gateway(settings, net, workers))
         if callers.are_remote and "terminal" in tools and (why := await _unsafe_for_others(commands)):
             sys.stderr.write(f"bursar: the terminal is not offered: {why}\n")
             del tools["terminal"]
@@ -79,6 +83,7 @@ async def open_dispatcher(
             observers=observers,
         )
     finally:
+        await behind.aclose()
         commands.close()
         workers.close()
         fitter.close()
@@ -112,13 +117,3 @@ async def _unsafe_for_others(commands: Commands) -> str:
     """Return why commands would see other sessions, which over HTTP are other people's; empty if they would not."""
     isolation = await commands.isolation()
     return f"{isolation.reason}. {isolation.fix}" if isolation.level == "off" else ""
-
-
-def _command_limits(settings: Settings) -> CommandLimits:
-    return CommandLimits(
-        output_bytes=settings.capture_bytes,
-        cpu_s=settings.command_cpu_s,
-        memory_bytes=confinement.command_memory_bytes(settings),
-        processes=settings.command_processes,
-        file_bytes=settings.command_file_bytes,
-    )

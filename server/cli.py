@@ -2,17 +2,15 @@
 
 import argparse
 import gc
-import json
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import fields
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from .. import __version__
 from ..errors import BursarError
-from .cli_parser import Parser
-from .config import Settings, default_of, parse
+from .cli_parser import Parser, add_settings, loaded
+from .config import Settings
 
 _DESCRIPTION = """\
 An MCP server whose tools never flood a model's context: each answers with one small
@@ -21,6 +19,8 @@ JSON reply, and keeps the full content where `read_artifact` finds it.
   bursar                                   serve an MCP client on standard input and output
   bursar serve --http [HOST:PORT]          serve many MCP clients over HTTP
   bursar install [CLIENT ...]              enter bursar for Claude, Cursor, VS Code, Codex and others
+  bursar mcp list|add|import|review|approve|call
+                                           other MCP servers behind this one, see --mcp
   bursar call TOOL [NAME=TEXT | NAME:=JSON ...]
                                            run one tool and print the reply a model would get
   bursar token NAME >> FILE                make a token for an HTTP client: its hash goes into the file
@@ -51,9 +51,13 @@ def main(words: Sequence[str] | None = None) -> None:
             from .cli_install import run
 
             raise SystemExit(run(words))
+        if words and words[0] == "mcp":
+            from .cli_mcp import run
+
+            raise SystemExit(run(words))
         given = vars(_parser().parse_intermixed_args(words))
         action, rest = given.pop("action"), given.pop("words")
-        settings = Settings.load({name: parse(name, texts, _option(name)) for name, texts in given.items()})
+        settings = loaded(given)
         if action == "call":
             raise SystemExit(_call(settings, rest))
         if action == "token":
@@ -93,7 +97,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = Parser(
         prog="bursar",
         usage="bursar [serve | call TOOL NAME=TEXT ... | token NAME | tools | doctor] [settings]\n"
-        "       bursar install | fit | history | task ...",
+        "       bursar install | mcp | fit | history | task ...",
         description=_DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
@@ -102,24 +106,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("action", nargs="?", choices=actions, default="serve", help=argparse.SUPPRESS)
     parser.add_argument("words", nargs="*", help=argparse.SUPPRESS)
     parser.add_argument("--version", action="version", version=f"bursar {__version__}")
-    settings = parser.add_argument_group("settings", "each also an environment variable, such as BURSAR_DATA_DIR")
-    for setting in fields(Settings):
-        text = f"{setting.metadata['help']} (default: {default_of(setting.name)})".replace("%", "%%")
-        bare = "true" if setting.type is bool else setting.metadata["bare"]
-        switch: dict[str, Any] = {"nargs": "?", "const": bare} if bare else {}
-        settings.add_argument(
-            _option(setting.name),
-            action="append",
-            default=argparse.SUPPRESS,
-            metavar=setting.metadata["metavar"] or None,
-            help=text,
-            **switch,
-        )
+    add_settings(parser)
     return parser
-
-
-def _option(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
 
 
 def _fail(error: BursarError) -> NoReturn:
@@ -166,23 +154,9 @@ def _call(settings: Settings, words: Sequence[str]) -> int:
 
         begin_early(settings)
     _hide_memory()
-    from .cli_call import call_once
+    from .cli_call import argument, call_once
 
-    return call_once(settings, words[0], dict(_argument(word) for word in words[1:]))
-
-
-def _argument(word: str) -> tuple[str, object]:
-    name, equals, text = word.partition("=")
-    if not equals:
-        fix = "Write arguments as path=README.md or depth:=2"
-        raise BursarError("bad_command_line", f"{word!r} is not NAME=TEXT", fix)
-    if not name.endswith(":"):
-        return name, text
-    try:
-        return name[:-1], json.loads(text)
-    except ValueError as error:
-        what = f"{word!r} is not NAME:=JSON: {error}"
-        raise BursarError("bad_command_line", what, "Quote texts: name:='\"text\"'") from None
+    return call_once(settings, words[0], dict(argument(word) for word in words[1:]))
 
 
 def _hide_memory() -> None:

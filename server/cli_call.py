@@ -1,5 +1,6 @@
 """One tool from the command line: the reply exactly as a model would get it, and what it costs."""
 
+import json
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
@@ -9,6 +10,7 @@ import anyio
 
 from ..budget import tokens
 from ..budget.json_size import dumps
+from ..errors import BursarError
 from ..tools import tools
 from . import log
 from .bootstrap import open_dispatcher
@@ -42,6 +44,25 @@ async def _call_once(settings: Settings, tool: str, arguments: Mapping[str, obje
         sys.stderr.write("what was still running has ended with this call; under a client it goes on\n")
     sys.stderr.write(f"{size:,} bytes, {tokens.count(answer.text):,} tokens{', an error' if answer.is_error else ''}\n")
     return int(answer.is_error)
+
+
+def argument(word: str) -> tuple[str, object]:
+    """Understand an argument of a tool as the command line has it: `path=README.md`, `depth:=2`.
+
+    Raises:
+        BursarError: bad_command_line.
+    """
+    name, equals, text = word.partition("=")
+    if not equals:
+        fix = "Write arguments as path=README.md or depth:=2"
+        raise BursarError("bad_command_line", f"{word!r} is not NAME=TEXT", fix)
+    if not name.endswith(":"):
+        return name, text
+    try:
+        return name[:-1], json.loads(text)
+    except ValueError as error:
+        what = f"{word!r} is not NAME:=JSON: {error}"
+        raise BursarError("bad_command_line", what, "Quote texts: name:='\"text\"'") from None
 
 
 def print_tools() -> None:

@@ -199,6 +199,19 @@ class Settings:
         choices=("prometheus", "otlp"),
     )
 
+    mcp: tuple[Path, ...] = _setting(
+        (),
+        "offer the servers of this configuration too, as clients have it (`mcpServers`), within the same budget; "
+        "repeat for more",
+        "FILE",
+    )
+    mcp_tokens: int = _setting(
+        3000,
+        "list their tools with whole schemas for so many tokens; the rest as find_tool and call_tool",
+        "N",
+        least=1,
+    )
+
     @property
     def capture_bytes(self) -> int:
         """What one command may print."""

@@ -6,6 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ..errors import BursarError
+from ..guard.command import Limits
 from ..guard.sandbox.policy import Isolation, Policy
 from ..guard.sandbox.sandbox import Closed, Sandbox, begin
 from .config import Settings
@@ -59,6 +60,17 @@ def require(isolation: Isolation) -> None:
     if isolation.level != "kernel":
         message = f"commands are not kept in by the kernel but {isolation.level}: {isolation.reason}"
         raise BursarError("isolation_required", message, isolation.fix or "Leave --terminal at sandboxed")
+
+
+def command_limits(settings: Settings) -> Limits:
+    """Return what one command may use."""
+    return Limits(
+        output_bytes=settings.capture_bytes,
+        cpu_s=settings.command_cpu_s,
+        memory_bytes=command_memory_bytes(settings),
+        processes=settings.command_processes,
+        file_bytes=settings.command_file_bytes,
+    )
 
 
 def command_memory_bytes(settings: Settings) -> int:

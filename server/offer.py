@@ -75,10 +75,12 @@ def as_listed(tools: Iterable[Tool[Any]], *, takes_session: bool = False) -> lis
         tools: in the order in which they are listed.
         takes_session: calls may name the session they work in.
     """
-    descriptions = [described(tool, takes_session=takes_session) for tool in tools]
+    descriptions: list[dict[str, Any]] = []
     explained: set[tuple[str, str]] = set()
-    for tool in descriptions:
-        for name, argument in tool["inputSchema"]["properties"].items():
+    for tool in tools:
+        descriptions.append(described(tool, takes_session=takes_session))
+        own: dict[str, Any] = {} if tool.schema is not None else descriptions[-1]["inputSchema"]["properties"]
+        for name, argument in own.items():
             key = name, argument.get("description", "")
             if key in explained:
                 del argument["description"]

@@ -34,9 +34,9 @@ def described(tool: Tool[Any], *, takes_session: bool = False) -> dict[str, Any]
         tool: what to describe.
         takes_session: calls may name the session they work in.
     """
-    schema = input_schema(tool.Args)
+    schema = input_schema(tool.Args) if tool.schema is None else dict(tool.schema)
     if takes_session:
-        schema["properties"] = {**schema["properties"], "session": dict(_SESSION)}
+        schema["properties"] = {**schema.get("properties", {}), "session": dict(_SESSION)}
     # What the protocol assumes of a tool that says nothing is left unsaid.
     hints = {"readOnlyHint": True} if tool.read_only else {} if tool.destructive else {"destructiveHint": False}
     if not tool.open_world:

@@ -9,7 +9,20 @@ from itertools import chain
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-ROOMS = ("errors", "budget", "install", "artifacts", "guard", "content", "pdf", "history", "tools", "agent", "server")
+ROOMS = (
+    "errors",
+    "budget",
+    "install",
+    "artifacts",
+    "guard",
+    "content",
+    "pdf",
+    "history",
+    "tools",
+    "gateway",
+    "agent",
+    "server",
+)
 OF_PYTHON = {*sys.stdlib_module_names, "compression"}
 """`compression` is of Python 3.14; before it there is backports.zstd."""
 

@@ -18,7 +18,20 @@ DOCUMENTS = [
     *(ROOT / f"{name}.md" for name in ("README", "SECURITY", "ARCHITECTURE", "CONTRIBUTING")),
     *sorted((ROOT / "docs").glob("*.md")),
 ]
-ROOMS = ("errors", "budget", "install", "artifacts", "guard", "content", "pdf", "history", "tools", "agent", "server")
+ROOMS = (
+    "errors",
+    "budget",
+    "install",
+    "artifacts",
+    "guard",
+    "content",
+    "pdf",
+    "history",
+    "tools",
+    "gateway",
+    "agent",
+    "server",
+)
 WIDE = {"COLUMNS": "100", "NO_COLOR": "1", "PYTHON_COLORS": "0"}
 
 

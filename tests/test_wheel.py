@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-ROOMS = {"agent", "artifacts", "budget", "content", "errors", "guard", "history", "install", "pdf", "server", "tools"}
+ROOMS = set("agent artifacts budget content errors gateway guard history install pdf server tools".split())
 
 
 @pytest.fixture(scope="module")

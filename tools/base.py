@@ -196,12 +196,14 @@ class Tool(Generic[A]):
         read_only: it changes nothing but the session's own artifacts; clients may run it in parallel and unasked.
         destructive: it may delete or overwrite what was there before.
         open_world: it reaches beyond this machine.
+        schema: of its arguments, where another server declares them.
     """
 
     name: ClassVar[str]
     read_only: ClassVar[bool] = False
     destructive: ClassVar[bool] = False
     open_world: ClassVar[bool] = False
+    schema: ClassVar[Mapping[str, Any] | None] = None
     Args: type[A]
 
     def did(self, args: A) -> str:

@@ -30,7 +30,13 @@ SCRIPT_FD = 3
 
 
 def become(
-    order: dict[str, Any], output: int, stdin: int, script: int, failed: int, walls: "Prepared | None"
+    order: dict[str, Any],
+    output: int,
+    stdin: int,
+    script: int,
+    failed: int,
+    walls: "Prepared | None",
+    errors: "int | None",
 ) -> NoReturn:
     """Turn this freshly forked process into the command; tells the keeper the step and the errno if that fails.
 
@@ -43,8 +49,9 @@ def become(
             signal.signal(number, signal.SIG_DFL)
         os.setsid()
         # Move ours out of the way of the numbers the command is given.
-        output, stdin, script, failed = (
-            fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 10) for fd in (output, stdin, script, failed)
+        output, stdin, script, failed, errors = (
+            fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 10)
+            for fd in (output, stdin, script, failed, output if errors is None else errors)
         )
         if order["tty"]:
             fcntl.ioctl(output, termios.TIOCSCTTY, 0)
@@ -59,7 +66,7 @@ def become(
         step = "exec"
         os.dup2(stdin, 0)
         os.dup2(output, 1)
-        os.dup2(output, 2)
+        os.dup2(errors, 2)
         if order["script"]:
             os.dup2(script, SCRIPT_FD)
         first = SCRIPT_FD + 1 if order["script"] else SCRIPT_FD

@@ -78,10 +78,10 @@ class Keeper:
         self.signalled: set[int] = set()
         self.poll = select.poll()
 
-    def run(self, stdin: int, script: int) -> bool:
+    def run(self, stdin: int, script: int, errors: "int | None" = None) -> bool:
         """Live as long as the command, and a moment longer; tell whether nothing of it is left."""
         self._tell({"keeper": os.getpid()})
-        self._fork(stdin, script)
+        self._fork(stdin, script, errors)
         keys = None if self.keyboard is None else self.keyboard.fd
         watched = (self.control.fileno(), self.bell.fd, self.failed, self.capture.fd, self.server, keys)
         for fd in watched:
@@ -109,7 +109,7 @@ class Keeper:
         except EOFError:
             os._exit(0)
 
-    def _fork(self, stdin: int, script: int) -> None:
+    def _fork(self, stdin: int, script: int, errors: "int | None") -> None:
         """Start the command; `failed` becomes a descriptor that ends when it runs, or tells why it does not."""
         if isinstance(self.walls, OSError):
             self._tell({"failed": "walls", "errno": self.walls.errno or errno.EINVAL})
@@ -122,14 +122,14 @@ class Keeper:
             self._tell({"failed": "fork", "errno": error.errno})
             os._exit(0)
         if self.main == 0:
-            become(self.order, self.capture.command_fd, stdin, script, write, self.walls)
+            become(self.order, self.capture.command_fd, stdin, script, write, self.walls, errors)
         if sys.platform != "linux":
             self.groups = frozenset({self.main})
         if self.order["tty"]:
             self.keyboard = Keyboard(stdin, self.capture.fd)
         else:
             os.close(stdin)
-        for fd in (write, script, self.capture.command_fd):
+        for fd in (write, script, self.capture.command_fd, *([] if errors is None else [errors])):
             os.close(fd)
 
     def _await_end(self) -> str:

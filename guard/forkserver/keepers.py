@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .walls import Plan, Prepared
 
 FILES = 4
-"""That come with the order to fork: control, output, stdin, script."""
+"""That come with the order to fork: control, output, stdin, script, and perhaps one for errors."""
 
 LOOK_S = 0.5
 """Between two looks at the view while commands run: the kernel tells at once what was unmounted, and not what was
@@ -58,7 +58,7 @@ class Keepers(ForkServer):
 
     def obey(self, order: wire.Message, files: "list[int]") -> None:
         """Fork a keeper; where the system refuses, the end of its control socket tells the server."""
-        if "fork" not in order or len(files) != FILES:
+        if "fork" not in order or len(files) not in (FILES, FILES + 1):
             return
         if self.standing is not None and not self.standing.stands():
             with contextlib.suppress(OSError):
@@ -79,8 +79,9 @@ class Keepers(ForkServer):
         """Keep one command; return 0 if nothing of it is left."""
         adopt_orphans()
         name_process(b"bursar-keeper")
-        control, output, stdin, script = files
-        return 0 if Keeper(socket.socket(fileno=control), output, self.server, walls).run(stdin, script) else 1
+        control, output, stdin, script, *errors = files
+        keeper = Keeper(socket.socket(fileno=control), output, self.server, walls)
+        return 0 if keeper.run(stdin, script, errors[0] if errors else None) else 1
 
 
 def _keepers(orders: socket.socket, server: "int | None", told: wire.Message) -> Keepers:

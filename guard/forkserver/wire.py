@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 
 _HEAD = struct.Struct("!I")
 HEAD_BYTES = _HEAD.size
-_FILES_MAX = 4
+_FILES_MAX = 5
 _PART_BYTES = 256 * 1024
 
 Message = dict[str, Any]

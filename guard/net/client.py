@@ -10,6 +10,7 @@ import httpcore2
 from ..fair import FairQueue
 from .cache import Cache, Entry
 from .dial import Dialler, Forwarder, Watch
+from .endpoint import Endpoint
 from .exchange import Exchange
 from .failures import Failure, FetchError, of_status
 from .settings import Limits, NetSettings, Sink
@@ -46,13 +47,24 @@ class Client:
         watch = Watch(limits.head_bytes)
         settings = self._settings
         backend = Forwarder(watch) if self._proxy else Dialler(settings.allow, settings.resolve, self._resolving, watch)
-        async with self._trusting:
-            if self._ssl_context is None:
-                self._ssl_context = await anyio.to_thread.run_sync(_ssl_context, settings.ca_file)
         pool = httpcore2.AsyncConnectionPool(
-            ssl_context=self._ssl_context, proxy=self._proxy, retries=0, network_backend=backend
+            ssl_context=await self._context(), proxy=self._proxy, retries=0, network_backend=backend
         )
         return Exchange(pool, watch, settings, limits, sink, url, stored, cache)
+
+    async def endpoint(self, address: str) -> Endpoint:
+        """Prepare to post messages to an address that the user named.
+
+        Raises:
+            BursarError: bad_url, bad_scheme.
+        """
+        return Endpoint(address, self._settings, self._resolving, await self._context())
+
+    async def _context(self) -> ssl.SSLContext:
+        async with self._trusting:
+            if self._ssl_context is None:
+                self._ssl_context = await anyio.to_thread.run_sync(_ssl_context, self._settings.ca_file)
+            return self._ssl_context
 
 
 async def run(exchange: Exchange, fetching: FairQueue) -> Failure | None:

@@ -17,6 +17,7 @@ from .urls import Url, parse
 
 if TYPE_CHECKING:
     from .client import Client
+    from .endpoint import Endpoint
     from .exchange import Exchange
 
 _FETCHES = 128
@@ -94,6 +95,14 @@ class Net:
                 _from_cache(asked, stored, "revalidated", took_s=response.took_s), redirects=response.redirects
             )
         return response
+
+    async def endpoint(self, address: str) -> "Endpoint":
+        """Return an address that the user named, to post messages to.
+
+        Raises:
+            BursarError: bad_url, bad_scheme.
+        """
+        return await self._client.endpoint(address)
 
     @cached_property
     def _client(self) -> "Client":

@@ -62,7 +62,7 @@ class Client:
     def tools(self):
         return self.request("tools/list", {})["result"]["tools"]
 
-    def call(self, tool, **arguments):
+    def call(self, tool, /, **arguments):
         """Return (reply text, is_error, seconds)."""
         started = time.perf_counter()
         answer = self.request("tools/call", {"name": tool, "arguments": arguments})

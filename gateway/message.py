@@ -1,0 +1,118 @@
+"""A message of another server, understood: what is long in it stays in a file until it is stored."""
+
+import json
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+from ..budget.clean import utf8
+from ..errors import BursarError
+from ..guard.workers import Workers
+from .frames import Frame
+
+_TAKE_APART = "bursar.content.json_parts:take_apart"
+_WITHIN_S = 60.0
+_BLOCK = 1 << 20
+
+
+@dataclass(slots=True)
+class Message:
+    """A message, and where its long texts are.
+
+    Attributes:
+        value: the message; a long text or value in it is a text with a mark.
+        replaced: halves of characters that became U+FFFD.
+        parts: offset and length of each long text or value in its file.
+    """
+
+    value: Mapping[str, Any]
+    replaced: int = 0
+    _mark: str = ""
+    _file: Path | None = None
+    _raw: Frame = field(default_factory=Frame)
+    parts: Sequence[tuple[int, int]] = ()
+
+    def blocks(self, text: str) -> Iterator[bytes]:
+        """Yield the bytes of a text or value in the message, as UTF-8."""
+        part = self._part(text)
+        if part is None or self._file is None:
+            clean = utf8(text)
+            self.replaced += sum(map(str.__ne__, text, clean))
+            yield clean.encode()
+            return
+        offset, length = part
+        with self._file.open("rb") as file:
+            file.seek(offset)
+            while length > 0 and (block := file.read(min(_BLOCK, length))):
+                length -= len(block)
+                yield block
+
+    @property
+    def is_large(self) -> bool:
+        """Whether it was long."""
+        return self._file is not None
+
+    def is_long(self, value: object) -> bool:
+        """Tell whether a text in the message stands for a longer one."""
+        return isinstance(value, str) and self._part(value) is not None
+
+    def close(self) -> None:
+        """Remove its files."""
+        if self._file is not None:
+            with suppress(OSError):
+                self._file.unlink(missing_ok=True)
+        self._raw.drop()
+
+    def _part(self, text: str) -> tuple[int, int] | None:
+        if not self._mark or not text.startswith(self._mark):
+            return None
+        return self.parts[int(text.rpartition(":")[2])]
+
+
+def understood(frame: Frame) -> Message | None:
+    """Understand a short message; None if it is no JSON object."""
+    try:
+        value = json.loads(frame.data.decode("utf-8", "replace"))
+    except (ValueError, RecursionError):
+        return None
+    return Message(cast("dict[str, Any]", value)) if isinstance(value, dict) else None
+
+
+async def taken_apart(frame: Frame, workers: Workers) -> Message:
+    """Understand a long message, in a worker; the message removes the file of the frame then.
+
+    Raises:
+        BursarError: bad_message; it is none.
+    """
+    if frame.path is None:
+        raise ValueError("the frame is short")
+    mark, target = f"part-{secrets.token_hex(8)}", frame.path.with_suffix(".parts")
+    target.touch(mode=0o600)
+    message = Message({}, 0, mark, target, frame)
+    try:
+        told = await workers.call(
+            _TAKE_APART,
+            {"path": str(frame.path), "target": str(target), "mark": mark, "whole": "structuredContent"},
+            reads=[frame.path],
+            writes=[target],
+            deadline_s=_WITHIN_S,
+            within_s=2 * _WITHIN_S,
+        )
+        found = cast("dict[str, Any]", told)
+        value = json.loads(found["skeleton"])
+    except (ValueError, RecursionError) as error:
+        message.close()
+        raise BursarError("bad_message", "what it answered is no JSON", "See what was received") from error
+    except BaseException:
+        message.close()
+        raise
+    if not isinstance(value, dict):
+        message.close()
+        raise BursarError("bad_message", "what it answered is no JSON object", "See what was received")
+    message.value = cast("dict[str, Any]", value)
+    message.replaced = int(found["replaced"])
+    message.parts = [(int(part[0]), int(part[1])) for part in found["parts"]]
+    return message

@@ -1,0 +1,78 @@
+"""The servers behind this one: from settings to the tools that a model reaches them by."""
+
+import sys
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from ..gateway.child import Surroundings
+from ..gateway.gateway import Gateway
+from ..gateway.tools import gateway_tools
+from ..gateway.upstream import Upstream, load
+from ..guard.command import Limits
+from ..guard.commands import Commands
+from ..guard.net import Net
+from ..guard.sandbox.sandbox import Sandbox
+from ..guard.workers import Workers
+from ..tools.base import Tool
+from . import confinement
+from .config import Settings
+
+DIRECTORY = ".gateway"
+"""In the store, which no command and no server behind this one can read or write; its sweep leaves such names alone."""
+
+_END_S = 1.5
+"""The server itself has two seconds to end."""
+
+_LONGEST_S = 400 * 86_400.0
+
+
+@asynccontextmanager
+async def open_gateway(settings: Settings, net: Net, workers: Workers) -> AsyncGenerator[Mapping[str, Tool[Any]]]:
+    """Yield the tools of the servers that the settings name, by their names; end the servers behind it.
+
+    Raises:
+        BursarError: bad_setting; a configuration that cannot be understood.
+    """
+    gateway = gateway_of(settings, net, workers)
+    try:
+        yield {tool.name: tool for tool in gateway_tools(gateway)}
+    finally:
+        with anyio.move_on_after(_END_S, shield=True):
+            await gateway.close()
+
+
+def gateway_of(settings: Settings, net: Net, workers: Workers) -> Gateway:
+    """Return the servers that the settings name, none of them started.
+
+    Raises:
+        BursarError: bad_setting.
+    """
+    return Gateway(load(settings.mcp), surroundings(settings, net, workers), settings.mcp_tokens)
+
+
+def surroundings(settings: Settings, net: Net, workers: Workers) -> Surroundings:
+    """Return what the servers behind this one run in."""
+
+    def commands(upstream: Upstream) -> Commands:
+        return Commands(_limits(settings), settings.pass_env, _sandbox(settings, upstream))
+
+    roots = [root.resolve() for root in settings.root]
+    return Surroundings(commands, net, workers, roots, settings.data_dir / "bursar" / DIRECTORY)
+
+
+def _sandbox(settings: Settings, upstream: Upstream) -> Sandbox | None:
+    """Return the walls around one server: those of commands, less its network, with what its entry lets it write."""
+    if upstream.sandbox == "off" or settings.terminal == "unsafe":
+        return None
+    usual = confinement.policy(settings)
+    return Sandbox(replace(usual, writes=(*usual.writes, *map(Path.absolute, upstream.write)), network=upstream.net))
+
+
+def _limits(settings: Settings) -> Limits:
+    """Return what one server may use: as a command, but for as long as it is wanted, and to say as much as it likes."""
+    return replace(confinement.command_limits(settings), timeout_s=_LONGEST_S, output_bytes=sys.maxsize, free_bytes=0)

@@ -1,0 +1,126 @@
+"""A server that is broken or means harm costs its own calls only, and what it sent is told or kept."""
+
+import asyncio
+import json
+import os
+import secrets
+
+import marked
+import pytest
+from conftest import content, entry
+
+pytestmark = pytest.mark.anyio
+
+FAULTS = {
+    "exit": "has ended (exit status 3); it said last: I am leaving, for a reason",
+    "kill": "has ended (SIGKILL)",
+    "half": "bytes that came before are in",
+    "no result": "gave no result",
+    "error": "it went wrong",
+    "deep": "is no JSON; 200,",
+}
+HARMLESS = {
+    "noise": "after all",
+    "unknown id": "after all",
+    "twice": "first",
+    "storm": "after all",
+    "surrogate": "a\ufffdb",
+    "bad utf-8": "a\ufffdb",
+}
+
+
+@pytest.mark.parametrize("how", FAULTS)
+async def test_a_fault_is_told_and_the_next_call_works(behind, how):
+    async with behind({"stub": entry(bursar={"timeoutS": 5})}) as servers:
+        assert FAULTS[how] in await servers.refused("stub.fault", {"how": how})
+        assert (await servers.call("stub.say", {"text": "again"}))["preview"] == "again"
+
+
+@pytest.mark.parametrize("how", HARMLESS)
+async def test_a_harmless_fault_costs_nothing(behind, how):
+    async with behind({"stub": entry()}) as servers:
+        assert (await servers.call("stub.fault", {"how": how}))["preview"].startswith(HARMLESS[how])
+        assert (await servers.call("stub.say", {"text": "again"}))["preview"] == "again"
+
+
+async def test_silence_ends_with_its_time(behind):
+    async with behind({"stub": entry(bursar={"timeoutS": 1})}) as servers:
+        assert "upstream_timeout: stub did not answer within 1 s" in await servers.refused(
+            "stub.fault", {"how": "silence"}
+        )
+
+
+async def test_a_server_that_keeps_ending_is_left_alone_for_a_while(behind):
+    async with behind({"stub": entry()}) as servers:
+        for _ in range(3):
+            assert "has ended" in await servers.refused("stub.fault", {"how": "exit"})
+        assert "left alone for" in await servers.refused("stub.say", {"text": "a"})
+
+
+async def test_a_server_started_anew_says_that_it_has_forgotten(behind):
+    async with behind({"stub": entry()}) as servers:
+        await servers.call("stub.count")
+        await servers.refused("stub.fault", {"how": "exit"})
+        found = await servers.call("stub.count")
+        assert "what it remembered is gone" in found["note"]
+        assert "note" not in await servers.call("stub.count")
+
+
+async def test_a_program_that_does_not_exist_is_named(behind):
+    servers = {"gone": {"command": "no-such-program"}, "silent": {"command": "/bin/cat"}}
+    async with behind(servers) as behind_it:
+        answer = await behind_it.answer("find_tool", server="gone")
+        assert "there is no program 'no-such-program'" in answer.text
+
+
+async def test_nothing_is_left_of_a_server_and_what_it_started(behind):
+    mark = secrets.token_hex(16)
+    async with behind({"stub": entry(env={"MARK": mark})}) as servers:
+        await servers.call("stub.fault", {"how": "grandchild"})
+        assert len(marked.holding(mark)) > 1
+    for _ in range(50):
+        if not marked.holding(mark):
+            break
+        await asyncio.sleep(0.1)
+    assert not marked.holding(mark)
+
+
+async def test_an_idle_server_is_ended(behind, monkeypatch):
+    from bursar.gateway import children
+
+    monkeypatch.setattr(children, "_LOOK_S", 0.1)
+    async with behind({"stub": entry(bursar={"idleS": 0.3})}) as servers:
+        await servers.call("stub.say", {"text": "a"})
+        assert len(servers.gateway.children) == 1
+        for _ in range(200):
+            await asyncio.sleep(0.1 if len(servers.gateway.children) else 0)
+        assert not len(servers.gateway.children)
+        assert (await servers.call("stub.say", {"text": "b"}))["preview"] == "b"
+
+
+async def test_a_server_sees_no_session_and_nothing_of_this_server(behind, tmp_path, monkeypatch):
+    monkeypatch.setenv("A_SECRET_OF_BURSAR", "not to be seen")
+    async with behind({"stub": entry(env={"ITS_OWN": "value"})}, terminal="required") as servers:
+        stored = await servers.call("stub.big", {"bytes": 100_000})
+        for path in (stored["path"], os.path.dirname(stored["path"]), str(tmp_path / "data/bursar/.gateway/stub.json")):
+            found = await servers.call("stub.read", {"path": path})
+            assert "Error" in found["preview"], found
+        told = await servers.call("stub.environment")
+        said = json.loads(content(told["path"]) if "path" in told else told["preview"])
+        assert said["env"]["ITS_OWN"] == "value"
+        assert "A_SECRET_OF_BURSAR" not in said["env"]
+
+
+async def test_secrets_of_an_entry_are_blanked_in_errors(behind):
+    secret = "tok-12345-secret"
+    async with behind({"stub": entry(env={"TOKEN": secret})}) as servers:
+        failed = {"content": [{"type": "text", "text": f"bad token {secret}"}], "isError": True}
+        told = await servers.refused("stub.send", {"result": failed})
+        assert secret not in told
+        assert "bad token ***" in told
+
+
+async def test_a_server_behind_may_not_write_outside_the_roots(behind, tmp_path):
+    async with behind({"stub": entry()}, terminal="required") as servers:
+        inside = await servers.call("stub.read", {"path": "/etc/hostname"})
+        assert inside
