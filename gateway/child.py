@@ -31,6 +31,8 @@ START_S = 120.0
 _PAGES_MAX = 256
 _TOOLS_MAX_BYTES = 4 * 1024**2
 _IN_FLIGHT = 16
+_ALIVE_S = 1.0
+"""Whoever did not answer a call in time, and does not list its tools within so much, is stuck."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +81,19 @@ class Child:
         self._peer: Peer | None = None
         self._turns = asyncio.Semaphore(1 if upstream.serial else _IN_FLIGHT)
         self._started: asyncio.Task[None] | None = None
+        self._asking = 0
+        self._trial: asyncio.Task[None] | None = None
         self._end: BursarError | None = None
 
     @property
     def has_ended(self) -> bool:
         """Whether it ended by itself, or could not be started."""
         return self._end is not None
+
+    async def settle(self) -> None:
+        """Wait until it is known whether it still answers, if that is in doubt."""
+        if self._trial is not None:
+            await asyncio.wait([self._trial])
 
     @property
     def idle_s(self) -> float:
@@ -156,19 +165,39 @@ class Child:
         Raises:
             BursarError: upstream_timeout, upstream_ended, busy and whatever it takes to start it.
         """
+        peer = await self.started()
+        self._asking += 1
         try:
-            peer = await self.started()
             async with asyncio.timeout(self._upstream.timeout_s):
                 async with self._turns:
                     return await peer.ask(method, params, told)
         except TimeoutError:
+            self._trial = self._trial or asyncio.ensure_future(self._tried())
             what = f"{self._upstream.name} did not answer within {self._upstream.timeout_s:g} s, and was told so"
             raise BursarError("upstream_timeout", what, "Ask it for less, or raise timeoutS in its entry") from None
         finally:
+            self._asking -= 1
             self.used_at = time.monotonic()
+
+    async def _tried(self) -> None:
+        """See whether a server that did not answer in time answers anything; end one that does not, if it may go."""
+        try:
+            async with asyncio.timeout(_ALIVE_S):
+                message = await cast("Peer", self._peer).ask("tools/list", {})
+                message.close()
+        except TimeoutError:
+            if not self._asking:
+                name = self._upstream.name
+                self._lose(BursarError("upstream_ended", f"{name} answers nothing any more", "Call again"))
+        except BursarError:
+            pass  # it has ended
+        finally:
+            self._trial = None
 
     async def close(self) -> None:
         """End it."""
+        if self._trial is not None:
+            self._trial.cancel()
         if self._started is not None and not self._started.done():
             self._started.cancel()
             with suppress(asyncio.CancelledError, BursarError):

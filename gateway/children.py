@@ -65,6 +65,9 @@ class Children:
             BursarError: upstream_ended, not_isolated or upstream_auth; it is not started just now.
         """
         child = self._of(upstream, session)
+        await child.settle()
+        if child.has_ended:
+            child = self._of(upstream, session)
         child.calls += 1
         try:
             yield child

@@ -70,8 +70,10 @@ class Definition:
 
     @property
     def required(self) -> frozenset[str]:
-        """Names of the arguments that it needs."""
-        return frozenset(map(str, sequence(self.schema.get("required"))))
+        """Names of the arguments that it needs; servers fill in those that have a default, whatever they require."""
+        known = self.properties
+        named = [text(name) for name in sequence(self.schema.get("required"))]
+        return frozenset(name for name in named if name and "default" not in mapping(known.get(name)))
 
     @property
     def properties(self) -> Mapping[str, Any]:

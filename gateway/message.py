@@ -85,7 +85,7 @@ async def taken_apart(frame: Frame, workers: Workers) -> Message:
     """Understand a long message, in a worker; the message removes the file of the frame then.
 
     Raises:
-        BursarError: bad_message; it is none.
+        BursarError: bad_message; it is none, and the file of the frame stays.
     """
     if frame.path is None:
         raise ValueError("the frame is short")
@@ -103,15 +103,14 @@ async def taken_apart(frame: Frame, workers: Workers) -> Message:
         )
         found = cast("dict[str, Any]", told)
         value = json.loads(found["skeleton"])
+        if not isinstance(value, dict):
+            raise BursarError("bad_message", "what it answered is no JSON object", "See what was received")
     except (ValueError, RecursionError) as error:
-        message.close()
+        target.unlink(missing_ok=True)
         raise BursarError("bad_message", "what it answered is no JSON", "See what was received") from error
     except BaseException:
-        message.close()
+        target.unlink(missing_ok=True)
         raise
-    if not isinstance(value, dict):
-        message.close()
-        raise BursarError("bad_message", "what it answered is no JSON object", "See what was received")
     message.value = cast("dict[str, Any]", value)
     message.replaced = int(found["replaced"])
     message.parts = [(int(part[0]), int(part[1])) for part in found["parts"]]

@@ -179,8 +179,7 @@ class Peer:
         elif _number_of(frame) in self._asked:
             self._fail(PartialError(frame, f"the answer of {self._name} is no JSON"), request)
         elif frame.data.strip():
-            self.noise += 1
-            self.first_noise = self.first_noise or clean(frame.data.decode("utf-8", "replace"), _NOISE_CHARACTERS)
+            self._count_noise(frame)
 
     def lose(self, error: BursarError, request: int | None = None) -> None:
         """Let a request fail, or all of them, but for those whose long answers are still being taken apart."""
@@ -209,14 +208,18 @@ class Peer:
             self._take(message)
 
     def _fail(self, error: "PartialError", request: int | None) -> None:
-        waiting = [number for number, asked in self._asked.items() if not asked.answer.done()]
-        sniffed = _number_of(error.frame)
-        number = request or (waiting[0] if len(waiting) == 1 else sniffed)
-        if number is None or number not in self._asked:
+        """Let the request fail whose answer cannot be understood; if none is known, it was noise."""
+        number = request or _number_of(error.frame)
+        asked = None if number is None else self._asked.get(number)
+        if asked is None or asked.answer.done():
+            self._count_noise(error.frame)
             error.frame.drop()
-            self.lose(error)
-        elif not self._asked[number].answer.done():
-            self._asked[number].answer.set_exception(error)
+        else:
+            asked.answer.set_exception(error)
+
+    def _count_noise(self, frame: Frame) -> None:
+        self.noise += 1
+        self.first_noise = self.first_noise or clean(frame.data.decode("utf-8", "replace"), _NOISE_CHARACTERS)
 
     def _take(self, message: Message) -> None:
         value = message.value

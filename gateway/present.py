@@ -82,17 +82,16 @@ class Presentation:
 def presented(servers: Sequence[Offered], most_tokens: int) -> Presentation:
     """Decide how servers are listed.
 
+    A signature costs a seventh of a schema and saves as many turns, so whole schemas are for few tools, and for who
+    wants them.
+
     Args:
-        servers: in the order of the configuration, in which room is given away.
-        most_tokens: of the tools that are listed with their schemas, together.
+        servers: in the order of the configuration.
+        most_tokens: what all that may be listed in full, and need not be, may cost together to be so.
     """
-    full: list[Offered] = []
-    left = most_tokens
-    for server in servers:
-        cost = server.cost
-        if cost is not None and (server.upstream.show == "full" or cost <= left):
-            full.append(server)
-            left -= cost
+    costs = [server.cost for server in servers if server.upstream.show == "auto" and server.cost is not None]
+    are_few = sum(costs) <= most_tokens
+    full = [server for server in servers if server.cost is not None and (are_few or server.upstream.show == "full")]
     rest = [server for server in servers if server not in full]
     levels: tuple[Level, ...] = ("signatures", "names")
     fitting: list[Level] = [level for level in levels if _fits(rest, level)]

@@ -112,11 +112,19 @@ class Result:
     async def _error(self, blocks: Sequence[Block]) -> BursarError:
         """Return what the server says went wrong; a longer text is stored."""
         texts = [block for block in blocks if _is_text(block)]
-        said = " ".join(part.decode("utf-8", "replace") for block in texts[:3] for part in self._head(_text(block)))
+        said = " ".join(self._ends_of(_text(block)) for block in texts[:3])
         if len(said) > _ERROR_STORED_FROM_CHARACTERS or any(self.message.is_long(_text(block)) for block in texts):
             await self._write(self.call.output(f"{self.label}-error.txt"), texts)
-        shown = self.unsaid(clean(said, _ERROR_CHARACTERS)) or "nothing of why"
+        shown = self.unsaid(_ends(clean(said, len(said) + 1))) or "nothing of why"
         return BursarError("upstream_error", f"{self.label} says: {shown}", "Mend the call, or try another tool")
+
+    def _ends_of(self, said: str) -> str:
+        if not self.message.is_long(said):
+            return said
+        blocks = list(self.message.blocks(said))
+        return (blocks[0][:_ERROR_STORED_FROM_CHARACTERS] + blocks[-1][-_ERROR_STORED_FROM_CHARACTERS:]).decode(
+            "utf-8", "replace"
+        )
 
     def _head(self, said: str) -> Iterator[bytes]:
         yield next(self.message.blocks(said), b"")[: 4 * _ERROR_STORED_FROM_CHARACTERS]
@@ -162,7 +170,8 @@ class Result:
         said = [_text(block) for block in texts]
         if not said or any(self.message.is_long(one) for one in said) or sum(map(len, said)) > _COMPARED_BYTES:
             return False
-        wrapped = mapping(structured).get("result")
+        members = list(mapping(structured).values())
+        wrapped = members[0] if len(members) == 1 else _NOTHING
         values = [_loaded(one) for one in said]
         is_list = isinstance(wrapped, list)
         return (
@@ -272,6 +281,13 @@ def _is_text(block: Block) -> bool:
 
 def _text(block: Block) -> str:
     return cast("str", block["text"])
+
+
+def _ends(said: str) -> str:
+    """Return the beginning and the end of what is said: programs tell last why they failed."""
+    if len(said) <= _ERROR_CHARACTERS:
+        return said
+    return f"{said[: _ERROR_CHARACTERS // 2]} … {said[-_ERROR_CHARACTERS // 2 :]}"
 
 
 def _loaded(said: str) -> object:

@@ -52,7 +52,8 @@ class _Written:
         """Write the arguments of a tool, or the members of an object."""
         if depth == 0:
             self._defined = mapping(schema.get("$defs")) or mapping(schema.get("definitions"))
-        known, needed = mapping(schema.get("properties")), sequence(schema.get("required"))
+        known = mapping(schema.get("properties"))
+        needed = [one for one in sequence(schema.get("required")) if "default" not in mapping(known.get(text(one)))]
         first = [*(name for name in known if name in needed), *(name for name in known if name not in needed)]
         unknown = [text(name) for name in needed if name not in known]
         return ", ".join([*unknown, *(self._member(name, known[name], name in needed, depth) for name in first)])

@@ -43,6 +43,7 @@ class Upstream:
         only: tools that are offered; empty for all.
         without: tools that are not.
         net: whether it has a network.
+        unix_sockets: whether it may use local sockets, as browsers must.
         write: directories that it may write besides the roots.
         share: sessions of one owner share a process.
         serial: one call at a time.
@@ -65,6 +66,7 @@ class Upstream:
     only: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
     net: bool = True
+    unix_sockets: bool = False
     write: tuple[Path, ...] = ()
     share: bool = False
     serial: bool = False
@@ -204,6 +206,7 @@ def _own(name: str, said: object) -> dict[str, Any]:
         "only": "only",
         "except": "without",
         "net": "net",
+        "unixSockets": "unix_sockets",
         "write": "write",
         "share": "share",
         "serial": "serial",

@@ -70,7 +70,14 @@ def _sandbox(settings: Settings, upstream: Upstream) -> Sandbox | None:
     if upstream.sandbox == "off" or settings.terminal == "unsafe":
         return None
     usual = confinement.policy(settings)
-    return Sandbox(replace(usual, writes=(*usual.writes, *map(Path.absolute, upstream.write)), network=upstream.net))
+    return Sandbox(
+        replace(
+            usual,
+            writes=(*usual.writes, *map(Path.absolute, upstream.write)),
+            network=upstream.net,
+            unix_sockets=upstream.unix_sockets or usual.unix_sockets,
+        )
+    )
 
 
 def _limits(settings: Settings) -> Limits:

@@ -206,10 +206,10 @@ class Settings:
         "FILE",
     )
     mcp_tokens: int = _setting(
-        3000,
-        "list their tools with whole schemas for so many tokens; the rest as find_tool and call_tool",
+        1000,
+        "list their tools with whole schemas if all cost no more tokens; else as signatures or names",
         "N",
-        least=1,
+        least=0,
     )
 
     @property

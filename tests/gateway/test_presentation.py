@@ -105,17 +105,19 @@ def test_a_loosened_contract_is_told_from_other_words():
     assert "change things" in loosened(before, Definition.of(tool("x", a={"type": "string", "needed": True})))
 
 
-def test_servers_are_listed_in_full_as_long_as_there_is_room():
+def test_servers_are_listed_in_full_if_all_of_them_have_room():
     small = offered("small", [tool("a"), tool("b")])
     large = offered("large", [tool(f"t{at}", "word " * 300) for at in range(20)])
     shown = presented([large, small], 1000)
-    assert [one.upstream.name for one in shown.full] == ["small"]
+    assert shown.full == []
     assert shown.level == "signatures"
+    assert presented([small], 1000).full == [small]
     assert presented([small], 10).full == []
     forced = offered("small", [tool("a")], show="full")
     assert presented([forced], 1).full == [forced]
+    assert presented([forced, large], 1000).full == [forced]
     compact = offered("small", [tool("a")], show="compact")
-    assert presented([compact], 9999).full == []
+    assert presented([compact, small], 9999).full == [small]
 
 
 def test_more_servers_are_listed_by_names_and_at_last_by_their_own():

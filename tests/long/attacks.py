@@ -1,10 +1,13 @@
 """Attacks by commands and file tools on another session, on the server and its helpers, by user and means.
 
-python tests/long/attacks.py [SECONDS that swapped links are tried for, default 60] [USER, default both]
+python tests/long/attacks.py [SECONDS that swapped links are tried for, default 60] [USER, default both] [behind]
+
+With `behind`, what would be a command of the attacker is done by a server behind this one, in his session.
 """
 
 import contextlib
 import ctypes
+import json
 import os
 import platform
 import re
@@ -42,12 +45,16 @@ RIGHTS_OF_SECRETS = "rights of tokens and keys"
 PLANTED_TWICE = "programs and settings planted for the server"
 SURVIVOR = "a survivor of setsid"
 _LATE_S = 2.0
+_OF_COMMANDS = (SURVIVOR, "a background command over many calls", "links swapped under file tools")
+_STUB = Path(__file__).resolve().parents[1] / "support" / "mcp_stub.py"
 
 _ARGUMENT = "86400.75"
 
 
 class Stage:
     """A server with a victim, ann, and an attacker, bob."""
+
+    is_behind = False
 
     def __init__(self, base, process, url, peers, secrets_, shared, again):
         self.base, self.process, self.shared, self.again = base, process, shared, again
@@ -122,9 +129,12 @@ class Stage:
     def command(self, script, **more):
         """Run a script as bob; return his reply and all that it printed."""
         told = "".join(f"export {name}={_quoted(value)}\n" for name, value in self.told().items())
-        text, is_error = self.bob.call(
-            "terminal", session=self.bobs, command=f"{told}{{ {script}\n}} 2>&1", timeout_s=10, **more
-        )
+        whole = f"{told}{{ {script}\n}} 2>&1"
+        if self.is_behind and not self.is_turned:
+            given = {"tool": "shell.run", "arguments": {"command": f"cd {self.work}\n{whole}"}}
+            text, is_error = self.bob.call("call_tool", session=self.bobs, **given)
+        else:
+            text, is_error = self.bob.call("terminal", session=self.bobs, command=whole, timeout_s=10, **more)
         return text, "" if is_error else self.output(reply_of(text))
 
     def output(self, reply):
@@ -327,7 +337,7 @@ def swapped(stage, seconds):
 
 
 @contextmanager
-def staged(user, means):
+def staged(user, means, is_behind=False):
     """Set a stage where commands are kept in by these means."""
     with ExitStack() as stack:
         base = Path(tempfile.mkdtemp(dir="/var/tmp", prefix="bursar-attacks-"))
@@ -340,6 +350,10 @@ def staged(user, means):
         tokens = token_file(base / "secret" / "tokens", "ann", "bob")
         before = [*(_AS_USER if user == "user" else []), *without(MISSING[means])]
         options = ["--root", base / "work", "--data-dir", base / "data", "--auth-tokens", base / "secret" / "tokens"]
+        if is_behind:
+            stub = {"command": sys.executable, "args": [str(_STUB)], "bursar": {"show": "compact"}}
+            (base / "secret" / "mcp.json").write_text(json.dumps({"mcpServers": {"shell": stub}}))
+            options += ["--mcp", base / "secret" / "mcp.json"]
 
         def serve():
             env = {"BURSAR_TEST_SECRET": environment, "PATH": path}
@@ -351,7 +365,7 @@ def staged(user, means):
         for peer in peers:
             stack.callback(peer.http.close)
         stage = Stage(base, process, url, peers, (marker, environment, service), shared, serve)
-        stage.ann_token = tokens[0]
+        stage.ann_token, stage.is_behind = tokens[0], is_behind
         stack.callback(_clear, stage.left)
         yield stage
 
@@ -414,7 +428,7 @@ def _tell(service, told):
             line.sendall(told.encode())
 
 
-def run(user, means, seconds, chosen=None):
+def run(user, means, seconds, chosen=None, is_behind=False):
     """Try everything with one user and means; yield the name of each attack and what came of it."""
     attacks = {name: lambda stage, script=script: attack(stage, script) for name, script in BASH.items()}
     attacks |= {name: lambda stage, script=script: attack(stage, python(script)) for name, script in PYTHON.items()}
@@ -424,11 +438,13 @@ def run(user, means, seconds, chosen=None):
         RIGHTS_OF_SECRETS: lambda stage: restarted(stage, BASH[RIGHTS_OF_SECRETS]),
         "links swapped under file tools": lambda stage: swapped(stage, seconds),
     }
+    if is_behind:  # a server may live on from call to call, and what it starts with it
+        attacks = {name: done for name, done in attacks.items() if name not in _OF_COMMANDS}
     for name, script in SEEN.items():
         attacks[name] = lambda stage, script=script: _seen(stage, script)
     left = [name for name in attacks if chosen is None or name in chosen]
     while left:
-        with staged(user, means) as stage:
+        with staged(user, means, is_behind) as stage:
             if stage.isolation != "kernel":
                 raise AssertionError(stage.isolation)
             while left:
@@ -513,12 +529,12 @@ def is_held(outcome):
     return re.fullmatch(r"held( in [\d,]+ \w+)?|seen", outcome) is not None
 
 
-def main(seconds, users):
+def main(seconds, users, is_behind=False):
     print(f"{platform.platform()}, {os.cpu_count()} cores; swapped links: {seconds:g} s each\n")
     table = {}
     columns = [(user, means) for user in users for means in MISSING]
     for user, means in columns:
-        for name, outcome in run(user, means, seconds):
+        for name, outcome in run(user, means, seconds, None, is_behind):
             table.setdefault(name, {})[user, means] = outcome
             if not is_held(outcome):
                 print(f"!! {user}, {means}, {name}: {outcome}", flush=True)
@@ -534,4 +550,6 @@ def main(seconds, users):
 
 
 if __name__ == "__main__":
-    sys.exit(bool(main(float(sys.argv[1]) if len(sys.argv) > 1 else 60, sys.argv[2:] or USERS)))
+    words = [word for word in sys.argv[2:] if word != "behind"]
+    swaps_s = float(sys.argv[1]) if len(sys.argv) > 1 else 60
+    sys.exit(bool(main(swaps_s, words or USERS, "behind" in sys.argv)))

@@ -8,6 +8,7 @@ import json
 import os
 import random
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -15,6 +16,18 @@ import time
 MODE = sys.argv[1] if len(sys.argv) > 1 else "old"
 TOOLS = sys.argv[2] if len(sys.argv) > 2 else ""
 
+RESULTS = {
+    "empty": {"result": {}},
+    "content is a text": {"result": {"content": "text"}},
+    "blocks are texts": {"result": {"content": ["a", None, 3, []]}},
+    "a text is a number": {"result": {"content": [{"type": "text", "text": 3}, {"type": "text"}]}},
+    "an error without a reason": {"result": {"content": [], "isError": True}},
+    "an error that is a text": {"error": "no"},
+    "result and error": {"result": {"content": []}, "error": {"code": 1, "message": "both"}},
+    "broken base64": {"result": {"content": [{"type": "image", "data": "!!!not base64", "mimeType": "image/png"}]}},
+    "no picture": {"result": {"content": [{"type": "image", "data": "AAAA", "mimeType": "image/png"}]}},
+    "many blocks": {"result": {"content": [{"type": "resource_link", "uri": f"x://{at}"} for at in range(5000)]}},
+}
 STATE = {"count": 0}
 LOCK = threading.Lock()
 CANCELLED: set = set()
@@ -45,6 +58,7 @@ def tools():
         tool("environment"),
         tool("read", {"path": {"type": "string"}}, ["path"]),
         tool("ask", {"method": {"type": "string"}}, ["method"]),
+        tool("run", {"command": {"type": "string"}}, ["command"]),
     ]
 
 
@@ -60,6 +74,17 @@ def send(message):
 
 def answer(number, text):
     send({"id": number, "result": {"content": [{"type": "text", "text": text}]}})
+
+
+def ran(command):
+    words = ["bash", "-c", command]
+    with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
+        try:
+            printed = process.communicate(timeout=10)[0]
+        except subprocess.TimeoutExpired:
+            process.kill()
+            printed = process.communicate()[0]
+    return printed.decode("utf-8", "replace")
 
 
 def begun(number):
@@ -129,6 +154,34 @@ def fault(number, how):
     if how == "storm":
         for _ in range(3000):
             send({"method": "notifications/tools/list_changed"})
+    if how == "a line that never ends":
+        write(begun(number))
+        return
+    if how == "late":
+        time.sleep(3)
+    if how == "words":
+        sys.stderr.write("words " * 500_000 + "\n")
+    if how == "progress":
+        for at in range(3000):
+            send({"method": "notifications/progress", "params": {"progressToken": at, "progress": "x", "total": []}})
+    if how == "requests":
+        for at in range(300):
+            send({"id": f"r{at}", "method": "sampling/createMessage", "params": {"messages": at}})
+    if how in RESULTS:
+        send({"id": number, **RESULTS[how]})
+        return
+    if how == "closed output":
+        os.close(1)
+        time.sleep(1000)
+    if how == "stopped":
+        os.kill(os.getpid(), signal.SIGSTOP)
+    if how == "deaf":
+        time.sleep(1000)
+    if how == "long noise":
+        write("z" * 5_000_000 + "\n")
+    if how == "long no JSON":
+        write(begun(number) + '"' + "z" * 5_000_000 + "\n")
+        return
     if how == "grandchild" and os.fork() == 0:
         os.setsid()
         time.sleep(1000)
@@ -159,6 +212,8 @@ def call(number, params):
                 answer(number, file.read())
         except OSError as error:
             answer(number, f"{type(error).__name__}: {error}")
+    elif name == "run":
+        answer(number, ran(given["command"]))
     elif name == "ask":
         STATE["asked"] = number
         send({"id": "mine", "method": given["method"], "params": {}})

@@ -66,7 +66,7 @@ class Peer:
     def request(self, method, params=None):
         return (self.old if self.transport_session else self.modern)(method, params)
 
-    def call(self, tool, meta=None, **arguments):
+    def call(self, tool, /, meta=None, **arguments):
         """Call a tool; return its words and whether they are a refusal."""
         params = {"name": tool, "arguments": arguments} | ({"_meta": meta} if meta else {})
         message = told(self.request("tools/call", params))
@@ -74,7 +74,7 @@ class Peer:
             return json.dumps(message), True
         return message["result"]["content"][0]["text"], message["result"].get("isError", False)
 
-    def done(self, tool, **arguments):
+    def done(self, tool, /, **arguments):
         """Call a tool that succeeds; return its reply."""
         text, is_error = self.call(tool, **arguments)
         assert not is_error, text
