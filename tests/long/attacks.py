@@ -132,7 +132,8 @@ class Stage:
         whole = f"{told}{{ {script}\n}} 2>&1"
         if self.is_behind and not self.is_turned:
             given = {"tool": "shell.run", "arguments": {"command": f"cd {self.work}\n{whole}"}}
-            text, is_error = self.bob.call("call_tool", session=self.bobs, **given)
+            # Each in a session of its own: a server that keeps ending is left alone there.
+            text, is_error = self.bob.call("call_tool", **given)
         else:
             text, is_error = self.bob.call("terminal", session=self.bobs, command=whole, timeout_s=10, **more)
         return text, "" if is_error else self.output(reply_of(text))
