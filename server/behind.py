@@ -1,7 +1,8 @@
 """The servers behind this one: from settings to the tools that a model reaches them by."""
 
+import shutil
 import sys
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,8 @@ import anyio
 
 from ..gateway.child import Surroundings
 from ..gateway.gateway import Gateway
+from ..gateway.pins import Pins
+from ..gateway.present import Offered, presented
 from ..gateway.tools import gateway_tools
 from ..gateway.upstream import Upstream, load
 from ..guard.command import Limits
@@ -55,6 +58,35 @@ def gateway_of(settings: Settings, net: Net, workers: Workers) -> Gateway:
     return Gateway(load(settings.mcp), surroundings(settings, net, workers), settings.mcp_tokens)
 
 
+def states(settings: Settings) -> Iterator[tuple[str, str, str]]:
+    """Yield each server that the settings name, what is known of it, and why it cannot be used, if it cannot.
+
+    Raises:
+        BursarError: bad_setting.
+    """
+    servers = [Offered(upstream, Pins(directory(settings)).load(upstream)) for upstream in load(settings.mcp)]
+    shown = presented(servers, settings.mcp_tokens)
+    for offered in servers:
+        upstream, approved = offered.upstream, offered.pinned
+        fault = upstream.fault
+        if not fault and upstream.command and shutil.which(upstream.command[0]) is None:
+            fault = f"there is no program {upstream.command[0]!r}"
+        if approved is None:
+            state = f"not looked at yet; `bursar mcp review {upstream.name}` does"
+        elif not approved.is_approved:
+            state = f"{len(approved.definitions)} tools, not approved; see `bursar mcp review {upstream.name}`"
+        else:
+            level = "full" if offered in shown.full else shown.level
+            cost = sum(approved.costs.values())
+            state = f"{len(offered.tools)} tools, listed as {level}; {cost:,} tokens in full"
+        yield upstream.name, state, f"cannot be started: {fault}" if fault else ""
+
+
+def directory(settings: Settings) -> Path:
+    """Return where what was approved is kept."""
+    return settings.data_dir / "bursar" / DIRECTORY
+
+
 def surroundings(settings: Settings, net: Net, workers: Workers) -> Surroundings:
     """Return what the servers behind this one run in."""
 
@@ -62,7 +94,7 @@ def surroundings(settings: Settings, net: Net, workers: Workers) -> Surroundings
         return Commands(_limits(settings), settings.pass_env, _sandbox(settings, upstream))
 
     roots = [root.resolve() for root in settings.root]
-    return Surroundings(commands, net, workers, roots, settings.data_dir / "bursar" / DIRECTORY)
+    return Surroundings(commands, net, workers, roots, directory(settings))
 
 
 def _sandbox(settings: Settings, upstream: Upstream) -> Sandbox | None:

@@ -25,7 +25,7 @@ from ..guard.net import AllowNet, Net, NetSettings
 from ..guard.workers import Workers
 from ..install.clients import CLIENTS
 from . import log
-from .behind import DIRECTORY, gateway_of
+from .behind import directory, gateway_of, states
 from .bootstrap import store_of
 from .cli_parser import Parser, add_settings, loaded
 from .config import Settings
@@ -94,23 +94,11 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _list(settings: Settings) -> int:
-    net, workers = Net(), Workers()
-    shown = gateway_of(settings, net, workers).presentation
-    workers.close()
-    for offered in (*shown.full, *shown.rest):
-        upstream, approved = offered.upstream, offered.pinned
-        level = "full" if offered in shown.full else shown.level
-        if upstream.fault:
-            state = f"cannot be started: {upstream.fault}"
-        elif approved is None:
-            state = f"not looked at yet; `bursar mcp review {upstream.name}` does"
-        elif not approved.is_approved:
-            state = f"{len(approved.definitions)} tools, not approved; see `bursar mcp review {upstream.name}`"
-        else:
-            cost = sum(approved.costs.values())
-            state = f"{len(offered.tools)} tools, listed as {level}; {cost:,} tokens in full"
-        sys.stdout.write(f"{upstream.name:20} {state}\n")
-    return 0
+    failed = 0
+    for name, state, fault in states(settings):
+        sys.stdout.write(f"{name:20} {fault or state}\n")
+        failed |= bool(fault)
+    return failed
 
 
 def _add(file: Path, words: Sequence[str], command: Sequence[str]) -> int:
@@ -191,7 +179,7 @@ async def _looked_at(settings: Settings, names: Sequence[str], approves: bool) -
             )
         if approves and not names:
             raise BursarError("bad_command_line", "`bursar mcp approve` names no server", "Name those to approve")
-        pins, failed = Pins(settings.data_dir / "bursar" / DIRECTORY), 0
+        pins, failed = Pins(directory(settings)), 0
         for name in names or servers:
             try:
                 async with gateway.children.child(servers[name], session) as child:

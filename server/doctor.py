@@ -32,9 +32,17 @@ def doctor(settings: Settings) -> int:
     except BursarError as error:
         isolation = Isolation("off", reason=error.message, fix=error.fix)
     workers, fault = anyio.run(_workers, settings)
-    wanting = [*_wanting(settings, isolation), *([fault] if fault else [])]
+    behind, lacking = _behind(settings)
+    wanting = [*_wanting(settings, isolation), *([fault] if fault else []), *lacking]
     verdict = wanting or ["all is well"]
-    for line in (*_about(settings, isolation), workers, *_tried(isolation.attacks), *_noted(isolation), *verdict):
+    for line in (
+        *_about(settings, isolation),
+        workers,
+        *behind,
+        *_tried(isolation.attacks),
+        *_noted(isolation),
+        *verdict,
+    ):
         sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
     return int(bool(wanting))
@@ -58,6 +66,20 @@ async def _workers(settings: Settings) -> tuple[str, str]:
     what = "a hostile page or picture could do what the server can"
     fix = "Use Linux 6.12 or later with Landlock" if sys.platform == "linux" else ""
     return f"workers     {confinement.line()}", "" if confinement.holds else _sentence(what, confinement.line(), fix)
+
+
+def _behind(settings: Settings) -> tuple[list[str], list[str]]:
+    """Say what is known of the servers behind this one, and which of them are wanting."""
+    if not settings.mcp:
+        return [], []
+    from .behind import states
+
+    try:
+        found = list(states(settings))
+    except BursarError as error:
+        return [], [_sentence("no server behind this one can be used", error.message, error.fix)]
+    lines = [f"behind      {name}: {fault or state}" for name, state, fault in found]
+    return lines, [_sentence(f"{name} cannot be used", fault, "See its entry") for name, _, fault in found if fault]
 
 
 def _about(settings: Settings, isolation: Isolation) -> Iterator[str]:

@@ -124,3 +124,15 @@ async def test_a_server_behind_may_not_write_outside_the_roots(behind, tmp_path)
     async with behind({"stub": entry()}, terminal="required") as servers:
         inside = await servers.call("stub.read", {"path": "/etc/hostname"})
         assert inside
+
+
+async def test_a_server_ends_with_its_session(behind):
+    mark = secrets.token_hex(16)
+    async with behind({"stub": entry(env={"MARK": mark})}) as servers:
+        found = await servers.call("stub.big", {"bytes": 100_000})
+        assert marked.holding(mark)
+        handle = found["artifact"].partition("/")[0]
+        await servers.dispatcher.remove_session(handle, servers.dispatcher.sessions.owner("test"))
+        for _ in range(100):
+            await asyncio.sleep(0.05 if marked.holding(mark) else 0)
+        assert not marked.holding(mark)
