@@ -5,7 +5,7 @@ import base64
 import json
 
 import pytest
-from conftest import content, entry
+from behind import content, entry
 
 pytestmark = pytest.mark.anyio
 

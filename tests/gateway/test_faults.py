@@ -7,7 +7,7 @@ import secrets
 
 import marked
 import pytest
-from conftest import content, entry
+from behind import content, entry
 
 pytestmark = pytest.mark.anyio
 

@@ -9,7 +9,7 @@ import time
 
 import marked
 import pytest
-from conftest import entry
+from behind import entry
 from peers import Peer
 from replies import reply_of
 from serving import serving

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import content
+from behind import content
 from serving import serving
 
 pytestmark = pytest.mark.anyio

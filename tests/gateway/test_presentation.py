@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from behind import entry
 from bursar.errors import BursarError
 from bursar.gateway.definition import Definition, loosened, seen
 from bursar.gateway.find import Finder
@@ -11,7 +12,6 @@ from bursar.gateway.present import Offered, listed_name, presented
 from bursar.gateway.signature import signature
 from bursar.gateway.upstream import Upstream, load
 from bursar.server.offer import Offer
-from conftest import entry
 
 
 def tool(name, description="", **properties):

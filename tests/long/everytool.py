@@ -1,12 +1,14 @@
 """One call of every tool, on a small workspace and a web site on loopback, and how to tell that each was answered."""
 
 import io
+import json
 import subprocess
 import sys
 import threading
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 from PIL import Image
 from replies import reply_of
@@ -14,6 +16,8 @@ from replies import reply_of
 PAGE = """<!doctype html><html lang="en"><head><title>Purses</title></head><body><main><article><h1>Purses</h1>
 <p>A bursar keeps the purse of a college and counts what comes in and what goes out of it, year after year.</p>
 </article></main></body></html>"""
+
+_STUB = str(Path(__file__).resolve().parents[1] / "support" / "mcp_stub.py")
 
 
 @dataclass(frozen=True)
@@ -55,6 +59,12 @@ def wanted(site, earlier):
         ),
         Wanted("read_artifact", "read_artifact", {"artifact": "$ARTIFACT", "lines": "19000-19001"}, "\n19000\n19001"),
         Wanted("earlier", "read_artifact", {"artifact": earlier}, "from before"),
+        Wanted("full", "full__say", {"text": "heard in full"}, "heard in full"),
+        Wanted("find_tool", "find_tool", {"query": "say something"}, "compact.say(text, times?:int=1)"),
+        Wanted(
+            "call_tool", "call_tool", {"tool": "compact.say", "arguments": {"text": "heard compact"}}, "heard compact"
+        ),
+        Wanted("call_read_tool", "call_read_tool", {"tool": "compact.count"}, "not_read_only", is_error=True),
         Wanted("refusal", "read_file", {"path": "/etc/hostname"}, "outside", is_error=True),
     ]
 
@@ -96,7 +106,16 @@ def prepare(folder, address):
     """Make a workspace; return the options of a server on it, and the command that starts one."""
     (folder / "workspace").mkdir()
     (folder / "workspace" / "notes.txt").write_text("milk and bread\n")
+    stub = {"command": sys.executable, "args": [_STUB]}
+    servers = {
+        "full": stub | {"bursar": {"show": "full", "only": ["say"]}},
+        "compact": stub | {"bursar": {"show": "compact"}},
+    }
+    (folder / "mcp.json").write_text(json.dumps({"mcpServers": servers}))
     options = ["--root", str(folder / "workspace"), "--data-dir", str(folder / "data")]
+    options += ["--mcp", str(folder / "mcp.json")]
+    approve = [sys.executable, "-m", "bursar", "mcp", "approve", *servers, *options]
+    subprocess.run(approve, stdout=subprocess.DEVNULL, check=True)
     return [*options, "--allow-net", address.removeprefix("http://")]
 
 
