@@ -29,6 +29,7 @@ def _flat(inner: bytes = b"") -> bytes:
 _BRACKET = re.compile(_flat(_flat(_flat())) + rb"([{}\[\]])", re.DOTALL)
 """The next bracket, but for those of containers in which no more than two levels are: most of a table in one step."""
 
+_ONE_MEMBER = re.compile(rb'\{\s*"[^"\\]{0,100}"\s*:\s*"')
 _ESCAPE_BYTES = 6
 _HIGH_SURROGATE = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}")
 
@@ -51,25 +52,28 @@ def take_apart(path: str, target: str, mark: str, whole: str = "") -> dict[str, 
         whole: a member of `result` that is taken out whole if it is long, such as `structuredContent`.
 
     Returns:
-        `skeleton`, the message with marks; `parts`, a list of offset, length and `text` or `json`; `replaced`, how
-        many halves of characters became U+FFFD.
+        `skeleton`, the message with marks; `parts`, a list of offset and length, both 0 for a value whose only member
+        is a text that is there besides; `replaced`, how many halves of characters became U+FFFD.
 
     Raises:
         BursarError: bad_message; it is no JSON, or what is left of it is too long.
     """
-    skeleton, places, replaced = bytearray(), list[tuple[int, int, str]](), 0
+    skeleton, places, replaced = bytearray(), list[tuple[int, int]](), 0
     with Path(path).open("rb") as file, Path(target).open("wb") as out:
         if not file.seek(0, 2):
             raise _bad("is empty")
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             done = 0
-            for part in _long(data, whole.encode()):
+            parts = list(_long(data, whole.encode()))
+            texts = [part for part in parts if part.is_text]
+            for part in parts:
                 skeleton += data[done : part.start]
                 begin = out.tell()
-                replaced += _copied(data, part, out)
+                is_repeated = not part.is_text and _repeats(data, part, texts)
+                replaced += 0 if is_repeated else _copied(data, part, out)
                 stands = f"{mark}:{len(places)}".encode()
                 skeleton += stands if part.is_text else b'"' + stands + b'"'
-                places.append((begin, out.tell() - begin, "text" if part.is_text else "json"))
+                places.append((0, 0) if is_repeated else (begin, out.tell() - begin))
                 done = part.end
                 if len(skeleton) > SKELETON_MAX_BYTES:
                     break
@@ -100,6 +104,15 @@ def _long(data: mmap.mmap, whole: bytes) -> Iterator[_Part]:
             if end - start > LONG_BYTES:
                 yield _Part(start + 1, end - 1, is_text=True)
             key = data[start + 1 : min(end - 1, start + 65)] if depth == 2 else b""
+
+
+def _repeats(data: mmap.mmap, part: _Part, texts: list[_Part]) -> bool:
+    """Tell whether all that a value has is one member, a text that is there besides."""
+    opened = _ONE_MEMBER.match(data, part.start, part.end)
+    if opened is None:
+        return False
+    text = data[opened.end() : part.end].rstrip(b"} \t\r\n")
+    return any(len(text) == one.end - one.start + 1 and text == data[one.start : one.end + 1] for one in texts)
 
 
 def _copied(data: mmap.mmap, part: _Part, out: BinaryIO) -> int:

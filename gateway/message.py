@@ -55,6 +55,10 @@ class Message:
         """Whether it was long."""
         return self._file is not None
 
+    def is_repeated(self, value: object) -> bool:
+        """Tell whether a long value has nothing but a text that the message has besides."""
+        return isinstance(value, str) and self._part(value) == (0, 0)
+
     def is_long(self, value: object) -> bool:
         """Tell whether a text in the message stands for a longer one."""
         return isinstance(value, str) and self._part(value) is not None

@@ -166,7 +166,7 @@ class Result:
     def _says_the_same(self, texts: Sequence[Block], structured: object) -> bool:
         """Tell whether texts say all that a structured result does."""
         if self.message.is_long(structured):
-            return False
+            return self.message.is_repeated(structured)
         said = [_text(block) for block in texts]
         if not said or any(self.message.is_long(one) for one in said) or sum(map(len, said)) > _COMPARED_BYTES:
             return False

@@ -285,7 +285,7 @@ def _may_be_secret(value: str) -> bool:
 
 def _is_own(command: Sequence[str]) -> bool:
     names = [Path(word).name for word in command[:4]]
-    return names[:1] == ["bursar"] or (names[:1] in (["uvx"], ["pipx"]) and "bursar" in names)
+    return names[:1] == ["bursar"] or names[1:3] == ["-m", "bursar"] or (names[:1] == ["uvx"] and "bursar" in names)
 
 
 def _bad(what: str, fix: str) -> BursarError:

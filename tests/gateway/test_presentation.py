@@ -191,6 +191,7 @@ def test_configurations_are_read_as_clients_write_them(tmp_path):
         ('{"mcpServers": {"a": {"command": "x", "env": {"T": "${input:t}"}}}}', "asks a person"),
         ('{"mcpServers": {"a": {"command": "bursar"}}}', "is this server itself"),
         ('{"mcpServers": {"a": {"command": "uvx", "args": ["bursar"]}}}', "is this server itself"),
+        ('{"mcpServers": {"a": {"command": "python3", "args": ["-m", "bursar"]}}}', "is this server itself"),
         ('{"mcpServers": {"a": {"url": "ftp://x"}}}', "no http or https address"),
         ('{"mcpServers": {"a": {"command": "x", "bursar": {"sho": "full"}}}}', "has 'sho', which is none"),
         ('{"mcpServers": {"a": {"command": "x", "bursar": {"show": "all"}}}}', "Use auto or full or compact"),

@@ -111,9 +111,9 @@ def prepare(folder, address):
         "full": stub | {"bursar": {"show": "full", "only": ["say"]}},
         "compact": stub | {"bursar": {"show": "compact"}},
     }
-    (folder / "mcp.json").write_text(json.dumps({"mcpServers": servers}))
+    (folder / "behind.json").write_text(json.dumps({"mcpServers": servers}))
     options = ["--root", str(folder / "workspace"), "--data-dir", str(folder / "data")]
-    options += ["--mcp", str(folder / "mcp.json")]
+    options += ["--mcp", str(folder / "behind.json")]
     approve = [sys.executable, "-m", "bursar", "mcp", "approve", *servers, *options]
     subprocess.run(approve, stdout=subprocess.DEVNULL, check=True)
     return [*options, "--allow-net", address.removeprefix("http://")]
