@@ -3,8 +3,8 @@
 python bench/gateway_uses.py --npm DIR [--python DIR] [--chromium FILE]
 
 DIR of npm has @playwright/mcp, @modelcontextprotocol/server-filesystem and server-postgres; DIR of Python is an
-environment with mcp-server-git. PostgreSQL is Debian's, on a port of its own. Tokens are those of o200k, of all text that a client
-gives to its model; a picture counts as none.
+environment with mcp-server-git. PostgreSQL is Debian's, on a port of its own. Tokens are those of o200k, of all text
+that a client gives to its model; a picture counts as none.
 """
 
 import argparse
