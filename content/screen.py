@@ -6,7 +6,7 @@ https://invisible-island.net/xterm/ctlseqs/ctlseqs.html. Colours, titles and mod
 
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from pathlib import Path
 
@@ -22,9 +22,13 @@ _CHARACTERS_MAX = 12_000
 _TOKEN = re.compile(
     r"\x1b\[(?P<marks>[<-?]?)(?P<numbers>[0-9;:]*)[ -/]*(?P<final>[@-~])"
     r"|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?"
-    r"|\x1b[ -/]+[0-~]|\x1b(?P<escape>[0-~])|(?P<control>[\x00-\x1f\x7f])|(?P<text>[^\x00-\x1f\x7f]+)",
+    r"|\x1b(?P<place>[()])(?P<set>[0-~])|\x1b[ -/]+[0-~]"
+    r"|\x1b(?P<escape>[0-~])|(?P<control>[\x00-\x1f\x7f])|(?P<text>[^\x00-\x1f\x7f]+)",
 )
 _OTHER_SCREEN = {"47", "1047", "1049"}
+_LINES = str.maketrans("_`abcdefghijklmnopqrstuvwxyz{|}~", " ◆▒␉␌␍␊°±␤␋┘┐┌└┼⎺⎻─⎼⎽├┤┴┬│≤≥π≠£·")
+"""What letters stand for in the character set `0`, in which programs draw lines."""
+
 _TAB = 8
 _REPEATED = 3
 _MOST, _DIGITS = 10_000, 5
@@ -34,8 +38,8 @@ def run(path: str, offset: int) -> dict[str, str | bool]:
     """Return what is to be seen now in the file at `path`, and was not when it ended at `offset`.
 
     Returns:
-        `text`; `is_screen`: a program draws on all of the screen, and `text` has the rows that changed; `is_cut`: more
-        was new than is shown.
+        `above` and `below`: what stands above the cursor's line, and this line with all below it; `is_screen`: a
+        program draws on all of the screen, and these are the rows that changed; `is_cut`: more was new than is shown.
     """
     with Path(path).open("rb") as file:
         size = file.seek(0, 2)
@@ -49,28 +53,32 @@ def run(path: str, offset: int) -> dict[str, str | bool]:
     screen.draw(data[seen:].decode("utf-8", "replace"))
     now = screen.lines()
     if screen.is_other:
-        shown = [line for number, line in enumerate(now) if not was_other or line != before[number]]
+        new = [number for number, line in enumerate(now) if not was_other or line != before[number]]
     else:
         known = () if was_other else before
-        first = next(
-            (number for number, line in enumerate(now) if number >= len(known) or line != known[number]), len(now)
-        )
-        shown = now[first:]
-    text = "\n".join(_folded(shown)).strip("\n")
+        same = (number for number, line in enumerate(now) if number >= len(known) or line != known[number])
+        new = range(next(same, len(now)), len(now))
+    at = screen.line
+    above, below = (
+        _joined(now[number] for number in new if number < at),
+        _joined(now[number] for number in new if number >= at),
+    )
+    above, below = above.lstrip("\n"), below.rstrip("\n")
     return {
-        "text": text[-_CHARACTERS_MAX:],
+        "above": above[-_CHARACTERS_MAX:],
+        "below": below[:_CHARACTERS_MAX],
         "is_screen": screen.is_other,
-        "is_cut": len(text) > _CHARACTERS_MAX or offset < start,
+        "is_cut": max(len(above), len(below)) > _CHARACTERS_MAX or offset < start,
     }
 
 
-def _folded(lines: Sequence[str]) -> list[str]:
+def _joined(lines: Iterable[str]) -> str:
     """Return lines with those that follow one another and are equal as one, and how many there are."""
     folded: list[str] = []
     for line, group in groupby(line.rstrip() for line in lines):
         count = len(list(group))
         folded += [f"{line} (× {count})"] if line and count >= _REPEATED else [line] * min(count, _REPEATED)
-    return folded
+    return "".join(f"{line}\n" for line in folded)
 
 
 class Screen:
@@ -88,7 +96,17 @@ class Screen:
         self._first: tuple[list[list[str]], int, int, set[int]] | None = None
         self._x = self._y = 0
         self._saved = (0, 0)
+        self._sets, self._set = ["B", "B"], 0
+        self._last = ""
         self._top, self._bottom = 0, ROWS - 1
+
+    @property
+    def line(self) -> int:
+        """Of `lines`, from 0, the one in which the cursor is."""
+        if self.is_other:
+            return self._y
+        row = len(self._kept) + self._y
+        return row - len(self._wrapped.intersection(range(row)))
 
     def lines(self) -> list[str]:
         """Return what is to be read, without what is empty below it; lines that were too wide are whole."""
@@ -112,6 +130,8 @@ class Screen:
                 self._write(found["text"])
             elif found["control"]:
                 self._control(found["control"])
+            elif found["set"]:
+                self._sets["()".index(found["place"])] = found["set"]
             elif found["escape"]:
                 self._escape(found["escape"])
             elif found["final"]:
@@ -125,6 +145,7 @@ class Screen:
                     self._sequence(found["final"], numbers)
 
     def _write(self, text: str) -> None:
+        text = text.translate(_LINES) if self._sets[self._set] == "0" else text
         for character in text:
             width = _width(character)
             if not width:
@@ -139,6 +160,7 @@ class Screen:
             if width > 1:
                 row[self._x + 1] = ""
             self._x += width
+            self._last = character
 
     def _combine(self, mark: str) -> None:
         row = self._rows[self._y]
@@ -155,6 +177,8 @@ class Screen:
                 self._x = max(0, min(self._x, COLUMNS) - 1)
             case "\t":
                 self._x = min(COLUMNS - 1, (self._x // _TAB + 1) * _TAB)
+            case "\x0e" | "\x0f":
+                self._set = int(character == "\x0e")
             case _:
                 pass
 
@@ -177,6 +201,7 @@ class Screen:
             case "c":
                 self._erase(2)
                 self._x = self._y = 0
+                self._sets, self._set = ["B", "B"], 0
             case _:
                 pass
 
@@ -231,6 +256,8 @@ class Screen:
                 self._scroll_down(self._y, count)
             case "M" if self._top <= self._y <= self._bottom:
                 self._scroll_up(self._y, count)
+            case "b":
+                self._write(self._last * min(count, ROWS * COLUMNS))
             case "S":
                 self._scroll_up(self._top, count)
             case "T":

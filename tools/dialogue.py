@@ -4,7 +4,12 @@ import time
 from collections.abc import Callable
 from typing import Any, cast
 
+import anyio.to_thread
+
 from ..artifacts import Artifact, reader
+from ..budget import cut
+from ..budget.cut import Allowance
+from ..budget.json_size import cost, less
 from ..budget.page import Page, Piece
 from ..errors import BursarError
 from ..guard.command import Command
@@ -12,6 +17,19 @@ from .base import Call
 from .running import GRACE_S, Facts, outcome
 
 ENVIRONMENT = {"TERM": "xterm"}
+
+ANSWER_TOKENS = 150
+"""Of a reply within a dialogue, which may have hundreds of them: what is typed next is about what stands last."""
+
+FIRST_TOKENS = 120
+"""Of the first one, beside where its artifact lies."""
+
+_FRAME_TOKENS = 75
+"""Of them for what stands beside the text."""
+
+_SHOWN_TOKENS = 40
+_BYTES_PER_TOKEN = 8
+"""Spaces, of which screens have many, are few tokens."""
 
 _SCREEN = "bursar.content.screen:run"
 _LOOK_S = 2.0
@@ -61,9 +79,15 @@ async def password_refused(command: Command) -> Facts:
     return {**outcome(await command.kill(GRACE_S)), "ended": "password prompt", "fix": _PASSWORD}
 
 
-async def seen(artifact: Artifact, before: int, call: Call) -> tuple[Page, Facts]:
-    """Return what is to be seen of the output of a command on a terminal, and was not when it had `before` bytes."""
-    behind = {"bytes": f"{before}-"}
+async def seen(artifact: Artifact, before: int, call: Call, tokens: int) -> tuple[Page, Facts]:
+    """Return what is to be seen of the output of a command on a terminal, and was not when it had `before` bytes.
+
+    Args:
+        artifact: the output.
+        before: its bytes then.
+        call: has the workers.
+        tokens: of the reply; of much, what stands around the cursor is shown.
+    """
     try:
         found = await call.workers.call(
             _SCREEN,
@@ -75,8 +99,26 @@ async def seen(artifact: Artifact, before: int, call: Call) -> tuple[Page, Facts
     except BursarError:
         return reader.since(artifact, before).page, {"screen": "could not be drawn; this is the output as it came"}
     told = cast("dict[str, Any]", found)
-    facts: Facts = {"screen": "drawn anew; changed rows"} if told["is_screen"] else {}
-    if told["is_cut"]:
-        facts["earlier"] = f"bytes {before}-{artifact.size - 1} have all of it"
-    lines = str(told["text"]).splitlines(keepends=True)
-    return Page([Piece(line, behind) for line in lines]), facts
+    shown, needed = await anyio.to_thread.run_sync(_fitting, told["above"], told["below"], tokens)
+    facts: Facts = {}
+    alone = f"max_tokens={needed} alone shows all" if needed and artifact.state == "live" else ""
+    if told["is_screen"]:
+        facts["screen"] = f"rows at the cursor; {alone}" if alone else "changed rows"
+    elif told["is_cut"] or needed:
+        facts["earlier"] = f"bytes {before}-{artifact.size - 1} have all of it" + (f"; {alone}" if alone else "")
+    behind = {"bytes": f"{before}-"}
+    return Page([Piece(line, behind) for line in shown.rstrip("\n").splitlines(keepends=True)]), facts
+
+
+def _fitting(above: str, below: str, tokens: int) -> tuple[str, int]:
+    """Return what stands around the cursor, as much above it as from it on if there is so much; and the tokens of a
+    reply that shows all of it, 0 if this does.
+    """
+    room = max(_SHOWN_TOKENS, tokens - _FRAME_TOKENS)
+    whole = Allowance(room, room * _BYTES_PER_TOKEN)
+    if cut.fits(above + below, whole):
+        return above + below, 0
+    least = cut.head(below, Allowance(whole.tokens // 2, whole.bytes // 2))
+    upper = cut.tail(above, less(whole, cost(least)))
+    shown = upper + cut.head(below, less(whole, cost(upper)))
+    return shown, _FRAME_TOKENS + cost(above + below).tokens

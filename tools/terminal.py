@@ -17,7 +17,7 @@ from ..errors import BursarError
 from ..guard.command import Command, Exit
 from ..guard.sandbox.policy import Level
 from .base import Call, Done, Fact, Outcome, Reading, ShownArgs, Tool
-from .dialogue import ENVIRONMENT, answered, keys, password_refused, seen
+from .dialogue import ANSWER_TOKENS, ENVIRONMENT, FIRST_TOKENS, answered, keys, password_refused, seen
 from .progress import watched
 from .running import (
     GRACE_S,
@@ -131,7 +131,7 @@ class Terminal(Tool[TerminalArgs]):
         command, sent = await _start(args, call, writer)
         try:
             if args.tty:
-                return await self._opened(command, writer, call, sent, level)
+                return await self._opened(command, writer, call, sent, level, args.max_tokens)
             until = began + call.patience_s
             settled = min(until, time.monotonic() + _SETTLE_S)
             ended = await _watch(command, writer, call, settled if args.background else until)
@@ -148,17 +148,19 @@ class Terminal(Tool[TerminalArgs]):
         self._looks.keep(artifact)
         return Done(sent | running | kept, artifact)
 
-    async def _opened(self, command: Command, writer: Writer, call: Call, sent: Facts, level: Level) -> Done:
+    async def _opened(
+        self, command: Command, writer: Writer, call: Call, sent: Facts, level: Level, max_tokens: int
+    ) -> Done:
         """Show what a command on a terminal begins with; it waits for its input from now on, unless it has ended."""
         await answered(command, lambda: _live(writer), 0, "", _share_s(_ECHO_S, call))
         refusal = await password_refused(command)
         kept: Facts = {"isolation": level}
         if (ended := command.exit) is not None:
             output = await close_output(writer, ended)
-            page, _ = await seen(output, 0, call)
+            page, _ = await seen(output, 0, call, call.room)
             facts = sent | outcome(ended) | refused(ended, output, level) | refusal | kept
             return Done(facts, writer, view=page)
-        page, told = await seen(_live(writer), 0, call)
+        page, told = await seen(_live(writer), 0, call, max_tokens or FIRST_TOKENS)
         call.writers.remove(writer)
         artifact = self._running.adopt(command, writer, call.session)
         self._looks.keep(artifact)
@@ -176,8 +178,10 @@ class Terminal(Tool[TerminalArgs]):
             ended = await live.command.kill(GRACE_S)
             output = await live.final()
             self._looks.keep(output)
-            return await _news(output, shown_bytes or 0, outcome(ended) | kept, live.command, call)
-        if shown_bytes is None:
+            return await _news(output, shown_bytes or 0, outcome(ended) | kept, live.command, call, args.max_tokens)
+        if live.command.has_tty and args.max_tokens and not (args.input or args.timeout_s):
+            shown_bytes = 0  # more of what it shows is asked for
+        elif shown_bytes is None:
             shown_bytes = artifact.size
         facts: Facts = {}
         if args.input:
@@ -195,12 +199,12 @@ class Terminal(Tool[TerminalArgs]):
             output = await live.final()
             self._looks.keep(output)
             facts |= outcome(ended) | refused(ended, output, level) | refusal | kept
-            return await _news(output, shown_bytes, facts, live.command, call)
+            return await _news(output, shown_bytes, facts, live.command, call, args.max_tokens)
         now = call.session.open(args.artifact)
         self._looks.keep(now)
         is_short = args.input or live.command.has_tty
         going_on: Facts = {"state": "running"} if is_short else still_running(time.time() - now.created)
-        return await _news(now, shown_bytes, facts | going_on | kept, live.command, call)
+        return await _news(now, shown_bytes, facts | going_on | kept, live.command, call, args.max_tokens)
 
 
 async def _attend_elsewhere(args: TerminalArgs, call: Call, artifact: Artifact, kept: Facts) -> Reading:
@@ -354,11 +358,13 @@ def _live(writer: Writer) -> Artifact:
     return artifact
 
 
-async def _news(artifact: Artifact, before: int, facts: Mapping[str, Fact], command: Command, call: Call) -> Reading:
+async def _news(
+    artifact: Artifact, before: int, facts: Mapping[str, Fact], command: Command, call: Call, max_tokens: int
+) -> Reading:
     """Show what came since the artifact had `before` bytes: of a terminal what is seen."""
     if not command.has_tty:
         return _since(artifact, before, facts)
-    page, told = await seen(artifact, before, call)
+    page, told = await seen(artifact, before, call, max_tokens or ANSWER_TOKENS)
     return Reading(page, artifact, {**facts, **told})
 
 

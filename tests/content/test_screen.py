@@ -85,7 +85,21 @@ def test_a_screen_is_as_another_emulator_shows_it(tmp_path, name):
     assert [normalize("NFC", line) for line in lines] == [normalize("NFC", line) for line in theirs]
 
 
-PIECES = ["\x1b[", "\x1b", "1;", "5", "99999999999", ";", "\x1b]0;t", "?1049h", "?1049l", *"HJKmrLMADPX@ST\r\n\b\t\a"]
+PIECES = [
+    "\x1b(0",
+    "\x0e",
+    "77b",
+    "\x1b[",
+    "\x1b",
+    "1;",
+    "5",
+    "99999999999",
+    ";",
+    "\x1b]0;t",
+    "?1049h",
+    "?1049l",
+    *"HJKmrLMADPX@ST\r\n\b\t\a",
+]
 WORDS = ["日", "e\u0301", "x" * 130]
 
 
@@ -102,7 +116,12 @@ def test_only_what_is_new_is_shown_and_long_lines_are_whole(tmp_path):
     path.write_bytes(b"one\r\n>>> ")
     before = path.stat().st_size
     path.write_bytes(b"one\r\n>>> f()\r\n" + b"y" * 300 + b"\r\n>>> ")
-    assert run(str(path), before) == {"text": f">>> f()\n{'y' * 300}\n>>>", "is_screen": False, "is_cut": False}
+    assert run(str(path), before) == {
+        "above": f">>> f()\n{'y' * 300}\n",
+        "below": ">>>",
+        "is_screen": False,
+        "is_cut": False,
+    }
 
 
 def lines_of(text):
@@ -117,3 +136,31 @@ def test_what_was_erased_or_is_on_the_other_screen_joins_no_lines():
     other = lines_of("first\r\n\x1b[?1049h" + "y" * 150 + "\r\n" + "z" * 130 + "\x1b[?1049lalpha\r\nbeta")
     assert other[-2:] == ["alpha", "beta"]
     assert lines_of("\x1b[" + "1" * 5000 + "Ax") == ["x"]
+
+
+def test_what_stands_at_the_cursor_is_told_from_what_is_above_it(tmp_path):
+    path = tmp_path / "out"
+    path.write_bytes(b"x" * 150 + b"\r\nsums\r\n\r\nrow 1\r\nrow 2\x1b[2A\r")
+    assert run(str(path), 0) == {
+        "above": "x" * 150 + "\nsums\n",
+        "below": "\nrow 1\nrow 2",
+        "is_screen": False,
+        "is_cut": False,
+    }
+
+
+def test_lines_drawn_with_letters_are_lines_and_what_is_repeated_stands_so_often():
+    box = "\x1b(0lqqk\x1b(B\r\n\x1b)0\x0ex\x0f x\x0ex\x0f\r\n"
+    assert lines_of(box + "-\x1b[9b|\x1b[b") == ["┌──┐", "│ x│", "----------||"]
+    assert lines_of("\x1b(0q\x1bcq") == ["q"]
+    assert len("".join(lines_of("ab\x1b[99999b"))) == 2 + ROWS * COLUMNS
+
+
+def test_lines_are_drawn_as_another_emulator_draws_them():
+    letters = "".join(map(chr, range(0x60, 0x7F))).replace("h", "")  # which is another sign there than in xterm
+    text = f"\x1b(0{letters}\x1b(B ab\r\n\x1b)0\x0elqk\x0flqk"
+    screen = pyte.Screen(COLUMNS, ROWS)
+    stream = pyte.Stream(screen)
+    stream.use_utf8 = False  # else it takes no other sets
+    stream.feed(text)
+    assert lines_of(text) == [line.rstrip() for line in screen.display[:2]]

@@ -66,5 +66,29 @@ DIALOGUES = {
     ),
     "vi": ("vi -u NONE text.txt", "vi", [(":%s/line/LINE/\n", "LINE 5"), ("ggdd", "LINE 1"), (":x\n", None)]),
     "less": ("less long.txt", "less", [("/r40\n", "r55"), ("q", None)]),
+    "top": ("top -d 60", "top", [("q", None)]),
+    "gdb": (
+        "gdb -q --args python3 -c 'print(42)'",
+        "gdb",
+        [("print 6*7\n", "$1 = 42"), ("help\n", "(gdb)"), ("quit\n", None)],
+    ),
+    "node": (
+        "node",
+        "node",
+        [
+            ("[6,7].reduce((a,b)=>a*b)\n", "42"),
+            ("for(let i=0;i<300;i++)console.log('row',i)\n", "299"),
+            (".exit\n", None),
+        ],
+    ),
+    "perl -d": ("perl -de 0", "perl", [("print 6*7\n", "42"), ("q\n", None)]),
+    "ed": ("ed -p: long.txt", "ed", [(",p\n", "r98"), ("2s/r/R/p\n", "R1"), ("Q\n", None)]),
 }
 """Of each: the command, the programs it needs, and what is typed with what is then seen; None: it has ended."""
+
+PASSWORDS = {
+    "getpass": "python3 -c 'import getpass; getpass.getpass()'",
+    "read -s": "read -s -p 'Password: ' x",
+    "stty -echo": "stty -echo; head -1",
+}
+"""Commands that ask for a password, and never get one."""

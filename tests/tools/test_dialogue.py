@@ -6,7 +6,7 @@ import shutil
 import dialogues
 import pytest
 from bursar.budget import tokens
-from dialogues import DIALOGUES
+from dialogues import DIALOGUES, PASSWORDS
 from replies import reply_of
 from wire import server
 
@@ -49,7 +49,7 @@ def typed(client, artifact, text):
 def test_a_program_is_driven_through_its_dialogue(client, name):
     command, _, steps = DIALOGUES[name]
     artifact, first = begun(client, command)
-    assert tokens.count(first) <= 3 * ANSWER_TOKENS
+    assert tokens.count(first) <= ANSWER_TOKENS
     for text, wanted in steps:
         reply = typed(client, artifact, text)
         assert tokens.count(reply) <= ANSWER_TOKENS
@@ -60,6 +60,34 @@ def test_a_program_is_driven_through_its_dialogue(client, name):
             assert wanted in reply
     if steps[-1][1] is not None:
         client.call("terminal", artifact=artifact, stop=True)
+
+
+@pytest.mark.needs("vi")
+def test_of_a_full_screen_the_rows_at_the_cursor_are_shown_and_all_on_request(client, work):
+    (work / "many.txt").write_text("".join(f"row {row} of a text that takes some room\n" for row in range(90)))
+    artifact, first = begun(client, "vi -u NONE many.txt")
+    assert tokens.count(first) <= ANSWER_TOKENS
+    assert "row 0 of" in first
+    needed = int(re.search(r"max_tokens=(\d+) alone", reply_of(first)["screen"])[1])
+    whole, _, _ = client.call("terminal", artifact=artifact, max_tokens=needed)
+    assert [f"row {row} of" in whole for row in (0, 12, 22, 23)] == [True, True, True, False]
+    below = typed(client, artifact, "\x06\x06G")
+    assert "row 89 of" in below
+    assert tokens.count(below) <= ANSWER_TOKENS
+    client.call("terminal", artifact=artifact, stop=True)
+
+
+def test_of_a_long_answer_the_end_is_shown_and_all_on_request(client):
+    artifact, _ = begun(client, "python3 -q")
+    reply = typed(client, artifact, "for n in range(300): print('number', n)\n\n")
+    assert tokens.count(reply) <= ANSWER_TOKENS
+    assert "number 299" in reply
+    told = reply_of(reply)["earlier"]
+    assert "number 7\n" in client.call("read_artifact", artifact=artifact, bytes=told.split()[1])[0].replace("\r", "")
+    whole, _, _ = client.call("terminal", artifact=artifact, max_tokens=int(re.search(r"max_tokens=(\d+)", told)[1]))
+    assert "number 7\n" in whole
+    assert "number 299" in whole
+    typed(client, artifact, "\x04")
 
 
 @pytest.mark.needs("git", "vi")
@@ -74,9 +102,7 @@ def test_what_a_dialogue_did_is_done(client, work):
     )
 
 
-@pytest.mark.parametrize(
-    "ask", ["python3 -c 'import getpass; getpass.getpass()'", "read -s -p 'Password: ' x", "stty -echo; head -1"]
-)
+@pytest.mark.parametrize("ask", PASSWORDS.values(), ids=PASSWORDS)
 def test_a_password_prompt_is_refused_and_waits_for_nobody(client, ask):
     reply, is_error, _ = client.call("terminal", command=ask, tty=True)
     assert not is_error
