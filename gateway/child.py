@@ -3,6 +3,7 @@
 import asyncio
 import os
 import shutil
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -221,6 +222,9 @@ class Child:
         upstream, around = self._upstream, self._around
         if upstream.fault:
             raise BursarError("upstream_start", f"{upstream.name}: {upstream.fault}", "Set it where bursar is started")
+        if sys.platform == "win32" and not upstream.url:
+            what = f"{upstream.name} cannot be started: servers behind this one are not run on Windows"
+            raise BursarError("upstream_start", what, "Run it elsewhere, and give its url")
         frames = partial(Frames, around.directory / "frames")
         link: StdioLink | HttpLink
         if upstream.url:

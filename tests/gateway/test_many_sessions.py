@@ -30,12 +30,18 @@ def peers():
 
 
 @pytest.fixture
-def served(tmp_path):
+def own():
+    """What the entry of the server behind says besides."""
+    return {}
+
+
+@pytest.fixture
+def served(tmp_path, own):
     """Run bursar over HTTP with a server behind it; yield its address, and a mark of that server's processes."""
     mark = secrets.token_hex(16)
     (tmp_path / "root").mkdir()
     file = tmp_path / "mcp.json"
-    file.write_text(json.dumps({"mcpServers": {"stub": entry(env={"MARK": mark}, bursar={"show": "compact"})}}))
+    file.write_text(json.dumps({"mcpServers": {"stub": entry(env={"MARK": mark}, bursar={"show": "compact", **own})}}))
     places = ["--root", tmp_path / "root", "--data-dir", tmp_path / "data", "--mcp", file]
     command = [sys.executable, "-m", "bursar", "serve", "--http", "127.0.0.1:0", "--no-auth", *places]
     with serving(command) as address:
@@ -68,6 +74,14 @@ def test_two_sessions_never_share_a_server(served, peers):
     assert first["preview"] == "1"
     assert count(new, session=handle)["preview"] == "2"
     assert count(new)["preview"] == "1"
+
+
+@pytest.mark.parametrize("own", [{"share": True}])
+def test_sessions_of_one_owner_share_a_server_if_its_entry_says_so(served, peers):
+    address, mark = served
+    assert count(peers(address).handshake())["preview"] == "1"
+    assert count(peers(address).handshake())["preview"] == "2"
+    assert len(held(mark)) == 1
 
 
 def test_a_server_behind_that_is_killed_is_started_anew(served, peers):
