@@ -258,10 +258,29 @@ def litellm() -> Iterator[tuple[str, type[Peer]]]:
     yield "litellm trim_messages", Trim
 
 
+def headroom() -> Iterator[tuple[str, type[Peer]]]:
+    from headroom import compress, densify
+
+    class Compress(Peer):
+        """compress(), as it is."""
+
+        def sent(self, messages):
+            return compress([dict(m) for m in messages], model="gpt-4o", model_limit=self.limit).messages
+
+    class Densify(Peer):
+        """densify(): what can be written shorter without loss."""
+
+        def sent(self, messages):
+            return densify([dict(m) for m in messages], model="gpt-4o", model_limit=self.limit).messages
+
+    yield "headroom compress", Compress
+    yield "headroom densify", Densify
+
+
 def installed(*, with_slow=False):
     """Return the peers that can be imported, by name."""
     found = {}
-    for peers in (langchain, deepagents, harness, *((litellm,) if with_slow else ())):
+    for peers in (langchain, deepagents, harness, *((litellm, headroom) if with_slow else ())):
         with suppress(ImportError):
             found |= dict(peers())
     return found
