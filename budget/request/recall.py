@@ -8,7 +8,11 @@ from .. import graphemes
 from .wire import Wire, dumps, get
 
 _ARTIFACTS = "read_artifact"
-_ARTIFACT_MAKERS = {"web_fetch", "read_file", "terminal", "directory_tree", "download_image", "write_pdf"}
+_ARTIFACT_MAKERS = frozenset(
+    "web_fetch read_file terminal directory_tree download_image write_pdf edit_file call_tool call_read_tool".split()
+)
+"""Tools of the same server where clients put nothing before their names."""
+
 _FILE_TOOLS = {"read_file", "read", "view_file", "view", "open_file", "open", "cat"}
 _SHELL_TOOLS = {"bash", "terminal", "shell", "run_shell_command", "execute_command", "run_command", "execute"}
 _PATH_ARGUMENTS = ("path", "file_path", "filename", "file", "target_file")
@@ -44,7 +48,7 @@ class Reader:
     def is_own(self, name: str) -> bool:
         """Tell whether a tool is of the server that has the artifacts, so that its replies name them."""
         prefix, found, _ = self.artifacts.rpartition(_ARTIFACTS)
-        return bool(found) and name.startswith(prefix) and name[len(prefix) :] in _ARTIFACT_MAKERS
+        return bool(found) and (name.startswith(prefix) if prefix else name in _ARTIFACT_MAKERS)
 
     def again(self, name: str, arguments: str) -> str:
         """Write the call that returned something; empty if its tool is no longer offered."""

@@ -309,11 +309,22 @@ def test_what_was_read_from_an_artifact_points_to_that_artifact():
     assert shelf == {}
 
 
-def test_what_is_an_artifact_already_is_not_stored_again():
+@pytest.mark.parametrize(
+    ("before", "name"),
+    [
+        ("", "terminal"),
+        ("", "edit_file"),
+        ("", "call_tool"),
+        ("mcp__bursar__", "terminal"),
+        ("mcp__bursar__", "git__log"),
+    ],
+)
+def test_what_is_an_artifact_already_is_not_stored_again(before, name):
     messages = session(1, size=1)
     for number in range(12):
-        messages += turn(50 + number, f'{{"artifact":"a{900 + number}-terminal.log"}}\n' + "row\n" * 600, "terminal")
-    sent, shelf = fitted(messages, tools=tools("chat", ("terminal", "read_artifact")))
+        text = f'{{"artifact":"a{900 + number}-terminal.log"}}\n' + "row\n" * 600
+        messages += turn(50 + number, text, before + name)
+    sent, shelf = fitted(messages, tools=tools("chat", (before + name, f"{before}read_artifact")))
     assert 'artifact="a900-terminal.log"' in json.loads(contents(sent.messages, "tool")[1])["omitted"]
     assert shelf == {}
 
