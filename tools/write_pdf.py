@@ -87,7 +87,7 @@ class WritePdf(Tool[WritePdfArgs]):
     async def run(self, args: WritePdfArgs, call: Call) -> Done:
         """Check everything that can be refused at once, then find the pictures and write."""
         if bool(args.content.strip()) == bool(args.artifact):
-            raise BursarError("bad_arguments", "give either content or artifact", "Call again with one of them")
+            raise BursarError("bad_argument", "give either content or artifact", "Call again with one of them")
         if args.path and PurePath(args.path).suffix.casefold() != ".pdf":
             raise BursarError("bad_path", "the path does not end in .pdf", "Name a file such as out/report.pdf")
         with ExitStack() as spools:

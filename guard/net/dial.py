@@ -21,6 +21,9 @@ from .settings import Resolve
 _MOST_ADDRESSES = 64
 _MOST_TRIES = 4
 
+_CERTIFICATE = {10: "certificate_expired", 18: "certificate_self_signed", 62: "certificate_wrong_name"}
+"""Codes of errors by those of OpenSSL (X509_V_ERR_*)."""
+
 
 def _backend() -> httpcore2.AsyncNetworkBackend:
     return cast("httpcore2.AsyncNetworkBackend", httpcore2.AnyIOBackend())
@@ -248,9 +251,7 @@ def _unreachable(host: str, address: str, port: int, error: Exception) -> FetchE
 def _untrusted(host: str, error: Exception) -> FetchError:
     cause = error.__cause__
     if isinstance(cause, ssl.SSLCertVerificationError):
-        code = {10: "certificate_expired", 18: "certificate_self_signed", 62: "certificate_wrong_name"}.get(
-            cause.verify_code, "certificate_untrusted"
-        )
+        code = _CERTIFICATE.get(cause.verify_code, "certificate_untrusted")
         why = cause.verify_message.strip().rstrip(".")
         told = f"the certificate of {host} is not accepted: {why}"
         return FetchError("tls", code, told, "Use another source for this")

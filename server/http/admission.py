@@ -35,7 +35,7 @@ SESSION_PATH = "/session"
 _MEASURED_EVERY_S = 30.0
 """Each measurement looks at every file of the store."""
 
-_STORES_NOTHING = {"read_artifact", "resource"}
+_STORES_NOTHING = {"read_artifact", "find_tool", "resource"}
 _GIB = 1 << 30
 
 Tally = Callable[[str], None]

@@ -186,7 +186,7 @@ async def test_text_that_was_cut_is_refused_and_names_the_line(desk):
 
 @pytest.mark.parametrize("arguments", [{}, {"content": "a", "artifact": "a1"}, {"content": " "}])
 async def test_exactly_one_source_is_asked_for(desk, arguments):
-    with pytest.raises(BursarError, match="bad_arguments"):
+    with pytest.raises(BursarError, match="bad_argument"):
         await desk.write(**arguments)
 
 
