@@ -7,8 +7,6 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
-from ...budget.sql import quoted
-
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
@@ -50,9 +48,7 @@ def spelled(connection: "DuckDBPyConnection", sql: str, tables: Mapping[str, "Cs
     try:
         _rewrite(node, source, list(table.columns), texts)
         connection.execute(
-            f"CREATE OR REPLACE VIEW {_VIEW} AS SELECT {', '.join(table.typed())}"
-            + "".join(f", {quoted(column)} AS {quoted(column + _TEXT)}" for column in texts)
-            + f" FROM ({table.rows})"
+            f"CREATE OR REPLACE VIEW {_VIEW} AS {table.typed({column + _TEXT: column for column in texts})}"
         )
         made = connection.execute("SELECT json_deserialize_sql(?::JSON)", [json.dumps(tree)]).fetchone()
         connection.execute(f"DESCRIBE FROM ({made[0] if made else ''}\n)")

@@ -221,7 +221,7 @@ class Shelf:
             self.notes.append(f"{one.id}: rows of other lengths than the first are filled up with NULL")
         table = delimited.table(self._connection, one, delimiter, looks_at_all=self._care > 0, ragged=ragged)
         self.csv |= dict.fromkeys((one.id, "t") if one.is_asked else (one.id,), table)
-        return f"SELECT {', '.join(table.typed())} FROM ({table.rows})"
+        return table.typed()
 
     def _make(self, one: Given, kind: Kind) -> None:
         into = f"kept_{one.id}"
@@ -230,7 +230,8 @@ class Shelf:
             if kind.name in {"json", "jsonl"}:
                 self.notes += documents.make(self._connection, one, kind.name, into, spare)
             elif kind.detail == "SQLite database":
-                databases.make(self._connection, one, self._sql, into, spare)
+                left_out = databases.make(self._connection, one, self._sql, into, spare)
+                self.notes += [f"{one.id}: {told}" for told in left_out]
             elif kind.name in {"csv", "tsv"}:
                 self.notes.append(f"{one.id}: its rows differ; every column is text")
                 lines.make_rows(self._connection, one, kind.detail or ",", into, spare)

@@ -298,6 +298,25 @@ def test_a_column_of_a_database_has_the_type_that_all_its_values_have(ask, tmp_p
     assert ask("SELECT sum(n) FROM t.i") == [("1.5",)]
 
 
+def test_a_view_that_sqlite_cannot_read_alone_hides_no_table(ask, tmp_path):
+    database(ask, tmp_path, "CREATE TABLE f (n)", "INSERT INTO f VALUES (7)", "CREATE VIEW v AS SELECT own(n) FROM f")
+    assert ask("SELECT n FROM t.f") == [("7",)]
+    assert ask.told["notes"] == ["a1: v is left out (no such function: own)"]
+
+
+def test_a_column_of_a_database_may_change_in_its_last_row_and_have_an_order_of_its_own(ask, tmp_path):
+    with sqlite3.connect(tmp_path / "made.db") as made:
+        made.create_collation("own", lambda one, other: (one > other) - (one < other))
+        made.execute("CREATE TABLE f (n, name TEXT COLLATE own, nul TEXT)")
+        made.executemany("INSERT INTO f VALUES (?, ?, 'x')", ((n, f"name {n}") for n in range(30_000)))
+        made.executemany("INSERT INTO f VALUES (?, ?, ?)", [("late", b"bytes", "x"), (1, "last", "a\0b")])
+    made.close()
+    ask.given("a.db", (tmp_path / "made.db").read_bytes())
+    assert ask("SELECT count(*), max(n), max(name) FROM t") == [("30002", "late", "name 9999")]
+    assert ask("SELECT name FROM t WHERE n = 'late'") == [("6279746573",)]
+    assert ask("SELECT n FROM t WHERE nul = 'a' || chr(0) || 'b'") == [("1",)]
+
+
 def test_what_was_made_of_a_content_answers_the_next_query(ask, tmp_path):
     ask.given("a.json", json.dumps([{"id": n} for n in range(100)]))
     assert ask("SELECT count(*) FROM t") == [("100",)]
