@@ -65,11 +65,13 @@ class Children:
             BursarError: upstream_ended, not_isolated or upstream_auth; it is not started just now.
         """
         child = self._of(upstream, session)
-        await child.settle()
-        if child.has_ended:
-            child = self._of(upstream, session)
         child.calls += 1
         try:
+            await child.settle()
+            if child.has_ended:
+                child.calls -= 1
+                child = self._of(upstream, session)
+                child.calls += 1
             yield child
         except BursarError as error:
             if error.code == "upstream_auth":

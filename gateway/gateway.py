@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import anyio.to_thread
 
@@ -59,7 +60,7 @@ class Gateway:
         self.children = Children(around)
         self._pins = Pins(around.directory)
         self._offered = {upstream.name: Offered(upstream, self._pins.load(upstream)) for upstream in upstreams}
-        self._live: dict[Child, _Live] = {}
+        self._live: WeakKeyDictionary[Child, _Live] = WeakKeyDictionary()
         self._finder: Finder | None = None
         self.presentation: Presentation = presented(list(self._offered.values()), most_tokens)
 
@@ -154,8 +155,6 @@ class Gateway:
         """Learn what a running server offers; what is seen for the first time is approved, unless the user is asked."""
         sent = await child.tools()
         live = await anyio.to_thread.run_sync(pinned, upstream, sent)
-        for gone in [one for one in self._live if one.has_ended]:
-            del self._live[gone]
         self._live[child] = _Live(live.definitions)
         known = self._offered[upstream.name].pinned
         if known is None:

@@ -64,7 +64,7 @@ class HttpLink:
         task = self._posts[number] = asyncio.ensure_future(self._requested(message, number))
         task.add_done_callback(lambda _: self._posts.pop(number, None))
 
-    async def forget(self, request: int) -> bool:
+    def forget(self, request: int) -> bool:
         """Close the connection of a request; in the protocol's new way that is how it is cancelled."""
         if task := self._posts.get(request):
             task.cancel()

@@ -52,7 +52,7 @@ class Link(Protocol):
         """
         ...
 
-    async def forget(self, request: int) -> bool:
+    def forget(self, request: int) -> bool:
         """Give up a request; tell whether the server learns of it so, and needs no message."""
         ...
 
@@ -103,6 +103,10 @@ class Peer:
                 found = await self._told("server/discover", self._stamped({}, MODERN))
         except TimeoutError:
             found = {"error": {"code": METHOD_NOT_FOUND}}
+        except BursarError as error:
+            if error.code not in ("upstream_error", "upstream_protocol"):
+                raise
+            found = {"error": {"code": METHOD_NOT_FOUND}}  # old servers over HTTP refuse it in ways of their own
         versions, error = sequence(mapping(found.get("result")).get("supportedVersions")), mapping(found.get("error"))
         if error.get("code") == UNSUPPORTED_VERSION:
             versions = sequence(mapping(error.get("data")).get("supported"))
@@ -148,9 +152,10 @@ class Peer:
             await self._link.send({"jsonrpc": "2.0", "id": number, "method": method, "params": stamped})
             return await asked.answer
         except asyncio.CancelledError:
-            with suppress(BursarError):
-                if not await self._link.forget(number):
-                    await self.notify("notifications/cancelled", {"requestId": number, "reason": "no longer wanted"})
+            if not self._link.forget(number):
+                cancelled = {"requestId": number, "reason": "no longer wanted"}
+                message = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": cancelled}
+                self._later(self._sent(message))
             raise
         finally:
             del self._asked[number]

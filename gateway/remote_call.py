@@ -130,7 +130,7 @@ class RemoteCall:
         try:
             result = Result(message, self.call, self._label)
             if upstream is not None:
-                result = replace(result, unsaid=upstream.without_secrets, shows=upstream.images == "show")
+                result = replace(result, secrets=upstream.secrets, shows=upstream.images == "show")
             done = await result.done(output)
         finally:
             message.close()
@@ -145,6 +145,10 @@ class RemoteCall:
         except BursarError as error:
             with suppress(BursarError):
                 await writer.finish("partial", facts={"ended": error.code, "error": error.message, "fix": error.fix})
+        except BaseException:
+            with suppress(BursarError):
+                writer.commit("partial", facts={"ended": "server ended"})
+            raise
         finally:
             await self._stack.aclose()
 

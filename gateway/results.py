@@ -3,7 +3,7 @@
 import base64
 import binascii
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -26,6 +26,7 @@ _BLOCKS_MAX = 64
 _LINKS_SHOWN = 5
 _ERROR_CHARACTERS = 500
 _ERROR_STORED_FROM_CHARACTERS = 1000
+_BLANK = "***"
 _COMPARED_BYTES = 4 * 1024**2
 
 _SUFFIXES = {
@@ -45,17 +46,18 @@ class Result:
         message: the answer of the server.
         call: whose session keeps it.
         label: begins the names of files, such as `playwright-browser_snapshot`.
-        unsaid: blanks the secrets of the server's entry in what is told.
+        secrets: of the server's entry, which are blanked in texts and in what is told.
         shows: whether a picture may be shown.
     """
 
     message: Message
     call: Call
     label: str
-    unsaid: Callable[[str], str] = str
+    secrets: Sequence[str] = ()
     shows: bool = True
     _facts: dict[str, Fact] = field(default_factory=dict[str, Fact])
     _picture: Picture | None = None
+    _blanked: int = 0
 
     async def done(self, output: Writer | None = None) -> Done:
         """Store it, and return what is told of it.
@@ -88,6 +90,8 @@ class Result:
                 break
             await self._attach(block)
         await self._link([block for block in blocks if block.get("type") == "resource_link"])
+        if self._blanked:
+            self._facts["blanked"] = f"{self._blanked:,} secrets of this server's entry"
         if self.message.replaced:
             self._facts["replaced"] = f"{self.message.replaced:,} halves of characters, by U+FFFD"
         if writer is None and not self._facts:
@@ -138,13 +142,37 @@ class Result:
 
     async def _poured(self, writer: Writer, blocks: Iterator[bytes]) -> None:
         def pour() -> None:
-            for block in blocks:
+            for block in self._without_secrets(blocks):
                 writer.write(block)
 
         if self.message.is_large:
             await anyio.to_thread.run_sync(pour)
         else:
             pour()
+
+    def unsaid(self, text: str) -> str:
+        """Return a text without the secrets."""
+        for secret in self.secrets:
+            text = text.replace(secret, _BLANK)
+        return text
+
+    def _without_secrets(self, blocks: Iterator[bytes]) -> Iterator[bytes]:
+        """Blank secrets in a text that comes in blocks."""
+        if not self.secrets:
+            yield from blocks
+            return
+        secrets = [secret.encode() for secret in self.secrets]
+        kept = max(map(len, secrets)) - 1
+        held = b""
+        for block in blocks:
+            held += block
+            for secret in secrets:
+                if found := held.count(secret):
+                    self._blanked += found
+                    held = held.replace(secret, _BLANK.encode())
+            yield held[: max(0, len(held) - kept)]
+            held = held[max(0, len(held) - kept) :]
+        yield held
 
     async def _kept(
         self, label: str, blocks: Iterator[bytes], facts: Mapping[str, RecordFact] | None = None

@@ -124,12 +124,15 @@ class StdioLink:
                 sent = await command.send(line, _SEND_S)
             except BursarError as error:
                 raise self._gone() from error
+            except asyncio.CancelledError:
+                command.cut_off()  # half a message may have gone: nothing that follows would be understood
+                raise
         if sent < len(line):
             await command.kill(0)
             what = f"{self._name} did not read its input for {_SEND_S:g} s, and was ended"
             raise BursarError("upstream_ended", what, "Call again: it is started anew")
 
-    async def forget(self, request: int) -> bool:
+    def forget(self, request: int) -> bool:
         """Leave it to a message to cancel."""
         return False
 

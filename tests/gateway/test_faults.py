@@ -118,6 +118,11 @@ async def test_secrets_of_an_entry_are_blanked_in_errors(behind):
         told = await servers.refused("stub.send", {"result": failed})
         assert secret not in told
         assert "bad token ***" in told
+        shown = await servers.call("stub.environment")
+        assert secret not in json.dumps(shown)
+        assert shown["blanked"].startswith("1 ")
+        long = await servers.call("stub.say", {"text": f"{'x' * 700_000}{secret}{'y' * 700_000}{secret}"})
+        assert content(long["path"]) == b"x" * 700_000 + b"***" + b"y" * 700_000 + b"***"
 
 
 async def test_a_server_behind_may_not_write_outside_the_roots(behind, tmp_path):
