@@ -193,12 +193,12 @@ def gateway_tools(gateway: Gateway) -> list[Tool[Any]]:
     listed: list[Tool[Any]] = [
         remote(offered, tool)(gateway, pending) for offered in shown.full for tool in offered.tools
     ]
-    if not shown.rest:
-        return listed
     first, more = shown.catalogue
-    calls = type("CallTool", (CallTool,), {"__doc__": f"{CallTool.__doc__}\n{first}"})
-    finds = type("FindTool", (FindTool,), {"__doc__": f"{FindTool.__doc__}\n{more}".rstrip()})
-    return [*listed, finds(gateway), calls(gateway, pending), CallReadTool(gateway, pending)]
+    is_listed = bool(shown.rest)
+    finds = type("FindTool", (FindTool,), {"__doc__": f"{FindTool.__doc__}\n{more}".rstrip(), "is_listed": is_listed})
+    calls = type("CallTool", (CallTool,), {"__doc__": f"{CallTool.__doc__}\n{first}", "is_listed": is_listed})
+    reads = type("CallReadTool", (CallReadTool,), {"__doc__": CallReadTool.__doc__, "is_listed": is_listed})
+    return [*listed, finds(gateway), calls(gateway, pending), reads(gateway, pending)]
 
 
 def _listed(lines: Sequence[str]) -> Reading:

@@ -77,7 +77,7 @@ def as_listed(tools: Iterable[Tool[Any]], *, takes_session: bool = False) -> lis
     """
     descriptions: list[dict[str, Any]] = []
     explained: set[tuple[str, str]] = set()
-    for tool in tools:
+    for tool in filter(lambda tool: tool.is_listed, tools):
         descriptions.append(described(tool, takes_session=takes_session))
         own: dict[str, Any] = {} if tool.schema is not None else descriptions[-1]["inputSchema"]["properties"]
         for name, argument in own.items():

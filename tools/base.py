@@ -197,6 +197,7 @@ class Tool(Generic[A]):
         destructive: it may delete or overwrite what was there before.
         open_world: it reaches beyond this machine.
         schema: of its arguments, where another server declares them.
+        is_listed: clients are told of it; it can be called all the same if they are not.
     """
 
     name: ClassVar[str]
@@ -204,6 +205,7 @@ class Tool(Generic[A]):
     destructive: ClassVar[bool] = False
     open_world: ClassVar[bool] = False
     schema: ClassVar[Mapping[str, Any] | None] = None
+    is_listed: ClassVar[bool] = True
     Args: type[A]
 
     def did(self, args: A) -> str:
