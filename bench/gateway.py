@@ -21,6 +21,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
 
+import inputs
 from bursar.budget import tokens
 from bursar.gateway.definition import Definition
 from bursar.gateway.find import Finder
@@ -109,6 +110,39 @@ def long_results(place):
                 peak = client.memory("VmHWM") - before
                 target = "2 s, +16 MiB" if size == 50 else "10 s, +16 MiB"
                 row(f"{size} MiB of {kind}", f"{took:.2f} s, +{peak:.0f} MiB in the server", target)
+
+
+def needles(place):
+    """Have large inputs come from a server behind, and look for what is in the middle of each."""
+    made = {
+        "log": inputs.log,
+        "source": inputs.source,
+        "JSON in one line": inputs.one_line_json,
+        "minified": inputs.minified,
+        "Chinese": inputs.chinese,
+    }
+    seen, by_grep, at_once = [], [], []
+    pattern = inputs.NEEDLE.replace("-", "[-_]")
+    with bursar(place, {"it": entry(bursar={"timeoutS": 60})}, "--mcp-tokens", "0") as client:
+        for name, make in made.items():
+            path = place / name.replace(" ", "-")
+            make(path)
+            given = {"tool": "it.read", "arguments": {"path": str(path)}}
+            text = client.call("call_tool", **given, grep=pattern)[0]
+            at_once.append(found_in(text))
+            text = client.call("call_tool", **given)[0]
+            seen.append(found_in(text))
+            by_grep.append(found_in(client.call("read_artifact", artifact=client.artifact_of(text), grep=pattern)[0]))
+    count = len(made)
+    row(
+        f"needles in {count} inputs",
+        f"{sum(seen)} in sight, {sum(by_grep)} by one grep, {sum(at_once)} in one call",
+        "all",
+    )
+
+
+def found_in(text):
+    return inputs.NEEDLE in text or inputs.NEEDLE.replace("-", "_") in text
 
 
 def catalogues(files):
@@ -271,6 +305,7 @@ def main():
         lambda place: calls(place, everything, given.rounds),
         lambda place: calls(place, "", given.rounds),
         long_results,
+        needles,
         lambda place: starts(place, max(3, given.rounds // 20)),
         children,
     ):

@@ -1,6 +1,8 @@
 """Tools of other servers are listed at the richest level that fits, as they were approved, and never otherwise."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 from behind import entry
@@ -255,3 +257,11 @@ async def test_a_contract_that_was_loosened_is_refused_until_it_is_approved(behi
 async def test_a_server_that_is_to_be_approved_first_is_not_used_before(behind):
     async with behind({"stub": entry(bursar={"trust": "ask"})}) as servers:
         assert "not_approved" in await servers.refused("stub.say", {"text": "a"})
+
+
+def test_without_servers_behind_nothing_of_them_is_loaded(tmp_path):
+    command = [sys.executable, "-X", "importtime", "-m", "bursar", "call", "directory_tree", f"--data-dir={tmp_path}"]
+    ran = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=True)
+    assert "bursar.server.bootstrap" in ran.stderr
+    assert "bursar.gateway" not in ran.stderr
+    assert "bursar.server.behind" not in ran.stderr
