@@ -83,10 +83,10 @@ def table(
     """
     options = f"{literal(content.file)}, delim = {literal(delimiter)}, header = {bool(header(content, delimiter))}"
     options += ", all_varchar = true, comment = '', skip = 0"
+    usual = f"{options}, quote = '\"', escape = '\"'"
     if ragged:
-        rows = f"FROM read_csv({options}, sample_size = -1, null_padding = true, strict_mode = false)"
+        rows = f"FROM read_csv({usual}, sample_size = -1, null_padding = true, strict_mode = false)"
     else:
-        usual = f"{options}, quote = '\"', escape = '\"'"
         has_others = not {"'", "\\"}.isdisjoint(_head(content))
         quote, rows = _sniffed(connection, options if has_others else usual)
         if quote.casefold() in {"", "\0", "(empty)"}:  # of the beginning, which has none

@@ -1,12 +1,15 @@
 """JSON as tables: the rows of a list, the entries of a map, and the large lists and maps in a document as its parts."""
 
 import json
+import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ...budget.clean import clean, utf8
 from ...budget.previews.shape import Part, Scalar, Shape, describe, parts
 from ...budget.sql import WHOLE, literal, quoted
 from ...errors import BursarError
@@ -26,6 +29,9 @@ _OBJECT_MAX_BYTES = 16 << 20
 """Of one element; longer ones are read where there are some."""
 
 _TOLD_CHARACTERS = 200
+_KEYS_TOLD, _KEY_CHARACTERS = 3, 60
+_VALUE = re.compile(r"[^ \t\r\n]")
+_LONG = re.compile(r"…\(([0-9]+) digits\)")
 _DIGITS_OF_BIGINT, _DIGITS_OF_HUGEINT = 18, 38
 
 
@@ -83,28 +89,61 @@ def _parsed(raw: bytes, kind: str) -> _Read:
     except UnicodeDecodeError:
         text, is_exact = raw.decode("utf-8", "replace"), False
     text = text.removeprefix(_MARK)
+    repeated: set[str] = set()
+    decoder = json.JSONDecoder(object_pairs_hook=partial(_object, repeated))
     try:
-        if kind == "json":
-            return _Read(json.loads(text), "array" if is_exact else "")
-        rows = json.loads(f"[{','.join(filter(str.strip, text.split(_END)))}]")
-        return _Read(rows, "newline_delimited" if is_exact else "")
+        read = _decoded(text, kind, decoder)
     except RecursionError:
         raise BursarError("too_deep", "the JSON is nested too deeply to be read", "Use grep, or a program") from None
+    if repeated:
+        told = ", ".join(clean(key, _KEY_CHARACTERS) for key in sorted(repeated)[:_KEYS_TOLD])
+        read.notes.append(f"of keys that stand twice in an object the last one counts: {told}")
+    # DuckDB takes no half of a character, for which an escape may stand.
+    is_exact = is_exact and not repeated and "\\ud" not in text and "\\uD" not in text
+    return replace(read, form=read.form if is_exact else "")
+
+
+def _object(repeated: set[str], pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        repeated |= {key for key, count in Counter(key for key, _ in pairs).items() if count > 1}
+    return made
+
+
+def _decoded(text: str, kind: str, decoder: json.JSONDecoder) -> _Read:
+    try:
+        if kind == "json":
+            return _Read(decoder.decode(text), "array")
+        return _Read(decoder.decode(f"[{','.join(filter(str.strip, text.split(_END)))}]"), "newline_delimited")
     except ValueError as error:
-        found = _line_by_line(text)
-        if not found.document:
-            fix = "Use grep on it, or have what wrote it mend it"
-            raise BursarError("damaged", f"not valid JSON: {error}", fix) from None
-        return found
+        for ways in (_one_by_one, _line_by_line):
+            found = ways(text, decoder)
+            if found.document:
+                return found
+        fix = "Use grep on it, or have what wrote it mend it"
+        raise BursarError("damaged", f"not valid JSON: {error}", fix) from None
 
 
-def _line_by_line(text: str) -> _Read:
+def _one_by_one(text: str, decoder: json.JSONDecoder) -> _Read:
+    """Read values that follow one another, as `jq` writes them; nothing if anything else is among them."""
+    rows: list[Any] = []
+    at = 0
+    while (found := _VALUE.search(text, at)) is not None:
+        try:
+            value, at = decoder.raw_decode(text, found.start())
+        except ValueError:
+            return _Read([])
+        rows.append(value)
+    return _Read(rows)
+
+
+def _line_by_line(text: str, decoder: json.JSONDecoder) -> _Read:
     """Read the lines that are JSON; nothing if too few are."""
     rows: list[Any] = []
     bad = 0
     for line in filter(str.strip, text.split(_END)):
         try:
-            rows.append(json.loads(line))
+            rows.append(decoder.decode(line))
         except (ValueError, RecursionError):
             bad += 1
     if 5 * bad > len(rows):
@@ -156,12 +195,12 @@ def _store(
         original = None
     columns: dict[str, tuple[str, str]] = {}
     for key, inner in shape.fields.items():
-        own, number = key or "_", 1
+        own, number = utf8(key) or "_", 1
         while own.casefold() in columns:
             own, number = f"{key}_{number}", number + 1
         columns[own.casefold()] = own, _type(inner)
     renamed = {key: own for key, (own, _) in zip(shape.fields, columns.values(), strict=True) if key != own}
-    if alike := [f"{key} is {own}" for key, own in renamed.items() if key]:
+    if alike := [f"{key} is {own}" for key, own in renamed.items() if own not in {utf8(key), "_"}]:
         notes.append(f"of names that differ only in case {', '.join(alike)[:_TOLD_CHARACTERS]}")
     if renamed or shape.absent:
         rows, original = list(_renamed(rows, renamed, has_more=bool(shape.absent))), None
@@ -169,7 +208,7 @@ def _store(
         columns[_ALL] = _ALL, "JSON"
     if original is None:
         text = json.dumps(rows, ensure_ascii=False, separators=(",", ":"))
-        spare.write_text(text, encoding="utf-8", errors="replace")
+        spare.write_text(utf8(text), encoding="utf-8")
         original = str(spare), "array"
     file, form = original
     listed = ", ".join(f"{literal(own)}: {literal(kind)}" for own, kind in columns.values())
@@ -212,7 +251,7 @@ def _type(shape: Shape) -> str:
 
 
 def _field(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
+    return '"' + utf8(name).replace('"', '""') + '"'
 
 
 def _scalar_type(scalars: Sequence[Scalar]) -> str:
@@ -220,10 +259,14 @@ def _scalar_type(scalars: Sequence[Scalar]) -> str:
     if names == {"bool"}:
         return "BOOLEAN"
     if names == {"int"}:
-        digits = max(
-            len(part.lstrip("-")) for scalar in scalars for part in (scalar.span or scalar.example).split("..")
-        )
-        if digits > _DIGITS_OF_HUGEINT or any("…" in scalar.span + scalar.example for scalar in scalars):
-            return "DOUBLE"
+        digits = max(_digits(part) for scalar in scalars for part in (scalar.span or scalar.example).split(".."))
+        if digits > _DIGITS_OF_HUGEINT:
+            return "VARCHAR"
         return "BIGINT" if digits <= _DIGITS_OF_BIGINT else "HUGEINT"
     return "DOUBLE" if names and names <= {"int", "float", "NaN", "Infinity", "-Infinity"} else "VARCHAR"
+
+
+def _digits(number: str) -> int:
+    """Return how many digits a whole number has, of which few may be written."""
+    long = _LONG.search(number)
+    return int(long[1]) if long else len(number.lstrip("-"))

@@ -1,6 +1,7 @@
 """Lines as a table: `n`, from 1, and `line`, without what ends it; and tables of text whose rows differ."""
 
 import csv
+import io
 from codecs import IncrementalDecoder, getincrementaldecoder
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -11,6 +12,8 @@ from ...budget.sql import WHOLE, literal
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
+
+csv.field_size_limit((1 << 31) - 1)  # of the whole process, which reads nothing else
 
 _BLOCK_BYTES = 4 << 20
 _SEPARATORS = b"\x1f\x1e\x1d\x1c\x02\x03\x04\x05\x06\x0e"
@@ -99,8 +102,7 @@ def make_rows(connection: "DuckDBPyConnection", content: Content, delimiter: str
     """Make the table of a CSV whose rows differ: every cell as it is, and more columns than it names if need be."""
     width, longest, names = 0, 0, list[str]()
     with spare.open("w", encoding="utf-8", newline="") as out:
-        rows = csv.reader((line + "\n" for line in _lines(content)), delimiter=delimiter)
-        csv.field_size_limit(content.size + 1)
+        rows = csv.reader(_ended(content), delimiter=delimiter)
         written = csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\n")
         for row in filter(None, rows):
             names = names or row
@@ -144,10 +146,25 @@ def _blocks(content: Content) -> Iterator[bytes]:
 
 def _lines(content: Content) -> Iterator[str]:
     """Yield lines without their ends; bytes that are not UTF-8 as U+FFFD."""
+    for line in _decoded(content):
+        yield line.removesuffix("\r")
+
+
+def _ended(content: Content) -> Iterator[str]:
+    """Yield lines with their ends, of which a CR alone is one, too."""
+    for line in _decoded(content):
+        if "\r" in line:
+            yield from io.StringIO(f"{line}\n", newline="")
+        else:
+            yield f"{line}\n"
+
+
+def _decoded(content: Content) -> Iterator[str]:
+    """Yield what stands between line feeds."""
     rest = b""
     for block in _blocks(content):
         *whole, rest = (rest + block).split(b"\n")
         for line in whole:
-            yield line.removesuffix(b"\r").decode("utf-8", "replace")
+            yield line.decode("utf-8", "replace")
     if rest:
         yield rest.decode("utf-8", "replace")

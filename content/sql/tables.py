@@ -3,6 +3,7 @@
 import os
 import stat
 import sys
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -212,11 +213,13 @@ class Shelf:
         names = delimited.header(one, delimiter)
         if not names:
             self.notes.append(f"{one.id}: its first row is taken for data; its columns are column0, column1 …")
-        elif twice := sorted({name for name in names if names.count(name) > 1}):
+        elif twice := [name for name, count in Counter(map(str.casefold, names)).items() if count > 1]:
             self.notes.append(
                 f"{one.id}: {', '.join(map(quoted, twice))[:_TOLD_CHARACTERS]} twice; the next ones are _1 …"
             )
         ragged = self._care > 1
+        if ragged and not lines.survey(one).is_plain:
+            return ""  # where lines end in several ways DuckDB loses cells
         if ragged:
             self.notes.append(f"{one.id}: rows of other lengths than the first are filled up with NULL")
         table = delimited.table(self._connection, one, delimiter, looks_at_all=self._care > 0, ragged=ragged)

@@ -472,3 +472,48 @@ def test_a_text_of_a_database_is_whole_whatever_signs_it_has(ask, tmp_path, kind
 def test_a_line_keeps_a_nul(ask, end):
     ask.given("a.log", f"one{end}x\0y{end}")
     assert ask("SELECT line FROM t WHERE line LIKE 'x%'") == [("x\0y",)]
+
+
+def test_rows_of_a_csv_may_end_in_every_way(ask):
+    ask.given("cr.csv", "id,name\r" + "".join(f"{n},n{n}\r" for n in range(50)))
+    assert ask("SELECT sum(id), max(name) FROM t") == [("1225", "n9")]
+    ask.given("mixed.csv", 'id,name\r\n1,a\n2,"b\r\nc"\r3,d\r\n')
+    assert ask("FROM a2") == [("1", "a"), ("2", "b\r\nc"), ("3", "d")]
+
+
+def test_a_cell_of_a_csv_may_be_long(ask):
+    ask.given("a.csv", f"id,{'n' * 200_000}\n1,{'x' * 200_000}\n2,y,z\n")
+    assert [len(cell) for cell in ask("FROM t")[0]] == [1, 200_000, 0]
+
+
+def test_a_quoted_cell_of_a_csv_ends_with_its_quotes_whatever_length_rows_have(ask):
+    ask.given("a.csv", 'c0,c1,c2\n"x",007,it\'s\nit\'s,é,007\n12,"q""q",NULL,extra\n')
+    assert [row[:3] for row in ask("FROM t")] == [("x", "007", "it's"), ("it's", "é", "007"), ("12", 'q"q', "NULL")]
+
+
+def test_a_key_that_stands_twice_is_told_and_its_last_value_taken(ask):
+    for name, text in {
+        "a.json": '[{"a": 1, "a": 2}, {"a": 3}]',
+        "b.json": '{"a": 1, "b": {"a": 1, "a": 2}, "a": 5}',
+        "c.jsonl": '{"a": 1, "a": 2}\n{"a": 3}\n',
+    }.items():
+        ask.given(name, text)
+    for table, largest in {"t": "3", "a2": "5", "a3": "3"}.items():
+        assert ask(f"SELECT max(a) FROM {table}") == [(largest,)]
+        assert "of keys that stand twice in an object the last one counts: a" in ask.told["notes"]
+
+
+def test_json_values_that_follow_one_another_are_rows(ask):
+    ask.given("a.json", '{"a": 1}{"a": 2}\n{\n  "a": 3\n}\n')
+    assert ask("SELECT sum(a) FROM t") == [("6",)]
+
+
+def test_whole_numbers_of_json_keep_their_digits(ask):
+    numbers = ["1" + "0" * length for length in (17, 24, 29, 36, 60)]
+    ask.given("a.json", "[{" + ", ".join(f'"n{place}": {n}' for place, n in enumerate(numbers)) + "}]")
+    assert ask("FROM t") == [tuple(numbers)]
+
+
+def test_half_characters_of_json_are_told_from_none(ask):
+    ask.given("a.json", r'[{"\ud800": 1, "s": "\ud800x", "in": {"\udc00": 2}, "o": "\ud83d\ude00"}]')
+    assert ask("SELECT s, o FROM t") == [("\ufffdx", "\U0001f600")]
