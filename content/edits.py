@@ -137,6 +137,12 @@ class Text:
             raise BursarError("nothing_to_change", "new is what stands there already", "Leave the call out")
         return self._mark + b"".join(self._pieces(changed)), list(_hunks(self.text, changed))
 
+    def mixed_ends(self) -> str:
+        """Tell how many of the lines end with CRLF, and how many with LF alone; empty if all end in one way."""
+        crlf = self._ends.crlf
+        lf = self.text.count("\n") - crlf if crlf else 0
+        return f"CRLF ({crlf:,}) and LF ({lf:,})" if lf else ""
+
     def _pieces(self, spans: Sequence[tuple[int, int, str, int]]) -> Iterator[bytes]:
         at = 0
         for start, end, new, _ in spans:
@@ -222,6 +228,11 @@ class _LineEnds:
             self._crlf.append(at - len(self._crlf))
             at = text.find("\r\n", at + 2)
         self._known = range(0), False
+
+    @property
+    def crlf(self) -> int:
+        """How many lines end with CRLF."""
+        return len(self._crlf)
 
     def occurrences(self, part: str, step: int) -> Iterator[tuple[int, int]]:
         """Yield where a part begins and ends; the next is looked for `step` characters on."""

@@ -133,6 +133,7 @@ class _Changed:
     size: int
     hunks: list[Hunk]
     encoding: str = ""
+    mixed_ends: str = ""
 
 
 class EditFile(Tool[EditFileArgs]):
@@ -162,6 +163,8 @@ class EditFile(Tool[EditFileArgs]):
         facts: dict[str, Fact] = {"changed": _told(changed.hunks)}
         if changed.encoding not in {"utf-8", "utf-8 with BOM"}:
             facts["encoding"] = changed.encoding
+        if changed.mixed_ends:
+            facts["note"] = f"its lines end with {changed.mixed_ends}; new ones as the line that they begin in"
         writer = call.output(f"{os.path.basename(changed.path)}.diff")  # noqa: PTH119 - written for people
         writer.write("".join(hunk.written() for hunk in changed.hunks).encode("utf-8", "replace"))
         if writer.size <= _SHOWN_BYTES:
@@ -190,7 +193,8 @@ def _change(args: EditFileArgs, edits: list[Edit], call: Call, pulse: Pulse) -> 
             replaced.write(content)
             pulse.beat(0)  # nobody waits for it any more: then nothing is changed
             replaced.commit(instead_of=file.status)
-        return _Changed(path, len(content), hunks, text.encoding.name)
+        has_lines = any("\n" in edit.old + edit.new for edit in edits)
+        return _Changed(path, len(content), hunks, text.encoding.name, text.mixed_ends() if has_lines else "")
 
 
 def _alone(workspace: Workspace, path: str, pulse: Pulse) -> OpenedFile:

@@ -228,6 +228,15 @@ def test_what_would_grow_beyond_all_measure_is_refused_before_it_does(place: Pla
     assert path.read_text() == "a" * 10_000
 
 
+def test_a_file_whose_lines_end_in_two_ways_keeps_both_and_that_is_told(place: Place):
+    path = place.write("a.txt", b"one\r\ntwo\nthree\r\nfour\n")
+    done, _ = place.done(EDIT, path="a.txt", edits=[{"old": "one", "new": "1\none"}, {"old": "two", "new": "2\ntwo"}])
+    assert path.read_bytes() == b"1\r\none\r\n2\ntwo\nthree\r\nfour\n"
+    assert "CRLF (2) and LF (2)" in str(done.facts["note"])
+    within, _ = place.done(EDIT, path="a.txt", old="four", new="4")
+    assert "note" not in within.facts
+
+
 def test_thousands_of_places_in_one_long_line_of_a_file_with_crlf_are_replaced(place: Place):
     path = place.root / "long.txt"
     path.write_bytes(b"head\r\n" + b"b" * 12_000_000 + b",a" * 9_000)
