@@ -115,11 +115,6 @@ class Child:
         """How many lines it sent that were no messages, and the first of them."""
         return (0, "") if self._peer is None else (self._peer.noise, self._peer.first_noise)
 
-    @property
-    def about(self) -> Mapping[str, Any]:
-        """What it says of itself."""
-        return {} if self._peer is None else self._peer.about
-
     async def started(self) -> Peer:
         """Return the other side once it can be asked.
 

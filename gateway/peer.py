@@ -70,7 +70,6 @@ class Peer:
     Attributes:
         modern: whether the protocol's new way is spoken.
         version: of the protocol that is spoken; empty until that is agreed on.
-        about: what the server says of itself.
         lists_changed: it has said that its tools are others now.
         noise: lines that were no messages.
         first_noise: the first of them.
@@ -79,7 +78,6 @@ class Peer:
     def __init__(self, name: str, link: Link, workers: Workers, roots: Sequence[Path]) -> None:
         self.modern = False
         self.version = ""
-        self.about: Mapping[str, Any] = {}
         self.lists_changed = False
         self.noise = 0
         self.first_noise = ""
@@ -113,7 +111,6 @@ class Peer:
         if MODERN in versions and not error:
             self.modern = True
             self.version = self._link.version = MODERN
-            self.about = mapping(found["result"])
             return
         if error.get("code") == UNSUPPORTED_VERSION and not any(version in HANDSHAKES for version in versions):
             spoken = clean(", ".join(map(str, versions)), 100)
@@ -134,7 +131,6 @@ class Peer:
             why = _said(found) or f"it speaks {clean(str(version), 40)}"
             raise BursarError("upstream_protocol", f"{self._name} refused the handshake: {why}", "Use another version")
         self.version = self._link.version = str(version)
-        self.about = result
         await self.notify("notifications/initialized", {})
 
     async def ask(self, method: str, params: Mapping[str, Any], told: Told | None = None) -> Message:

@@ -95,19 +95,9 @@ class StdioLink:
         self._watch = asyncio.ensure_future(self._watched(self._command))
 
     @property
-    def is_running(self) -> bool:
-        """Whether it runs."""
-        return self._command is not None and self._command.exit is None
-
-    @property
     def last_words(self) -> str:
         """The last line on its standard error."""
         return self._errors.last
-
-    @property
-    def heard_bytes(self) -> int:
-        """How much it has said on its standard error, to see whether it is still about to begin."""
-        return self._errors.size
 
     async def send(self, message: Mapping[str, Any]) -> None:
         """Send a message.
@@ -204,7 +194,6 @@ class _Errors:
 
     def __init__(self, path: Path) -> None:
         self.unsaid: Callable[[str], str] = str
-        self.size = 0
         self._path = path
         self._tail = b""
         self._descriptor: int | None = None
@@ -224,7 +213,6 @@ class _Errors:
         if not block:
             self.close()
             return
-        self.size += len(block)
         self._tail = (self._tail + block)[-_LAST_BYTES:]
         with suppress(OSError):
             self._keep(block)

@@ -184,10 +184,13 @@ async def _looked_at(settings: Settings, names: Sequence[str], approves: bool) -
             try:
                 async with gateway.children.child(servers[name], session) as child:
                     live = pinned(servers[name], await child.tools(), is_approved=True)
+                    lines, first = child.noise
             except BursarError as error:
                 sys.stdout.write(f"{name}: {error}\n")
                 failed = 1
                 continue
+            if lines:
+                sys.stdout.write(f"{name}: {lines} lines that are no messages, such as {first!r}\n")
             differs = _tell(name, pins.load(servers[name]), live)
             if approves:
                 pins.keep(servers[name], live)
