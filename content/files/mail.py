@@ -100,12 +100,26 @@ def attachments(message: EmailMessage) -> Iterator[tuple[str, MIMEPart]]:
         yield (message.get_filename() or "part-1").replace("/", "_"), message
         return
     taken: set[str] = set()
-    for number, attached in enumerate(message.iter_attachments(), 1):
+    for number, attached in enumerate(_beside_text(message), 1):
         suffix = ".eml" if attached.get_content_type() == "message/rfc822" else ""
         name = (attached.get_filename() or f"part-{number}{suffix}").replace("/", "_")
-        name = name if name not in taken else f"{number}-{name}"
+        while name in taken:
+            name = f"{number}-{name}"
         taken.add(name)
         yield name, attached
+
+
+def _beside_text(message: EmailMessage) -> Iterator[MIMEPart]:
+    """Return the parts of an e-mail, at any depth, that are no form of its text."""
+    texts = [message.get_body((form,)) for form in ("plain", "html")]
+    left: list[MIMEPart] = [message]
+    while left:
+        part = left.pop()
+        if part.get_content_maintype() == "multipart":
+            payload = part.get_payload()
+            left += reversed(cast("list[MIMEPart]", payload)) if isinstance(payload, list) else []
+        elif not any(part is text for text in texts):
+            yield part
 
 
 def content(part: MIMEPart) -> bytes:

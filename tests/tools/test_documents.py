@@ -6,6 +6,8 @@ import re
 import tarfile
 import warnings
 import zipfile
+from email.mime.multipart import MIMEMultipart
+from email.mime.text import MIMEText
 
 import made_files
 import pytest
@@ -246,3 +248,26 @@ def test_a_mail_with_an_endless_head_is_read_and_what_is_left_out_told(client, w
     assert head in told["note"]
     assert "the text itself" in told["preview"]
     (work / "endless.eml").unlink()
+
+
+@pytest.mark.parametrize("kind", ["signed", "mixed", "related"])
+def test_what_is_attached_deeper_in_a_mail_is_listed_and_read(client, work, kind):
+    inner = MIMEMultipart("mixed")
+    inner.attach(MIMEText("the text"))
+    inner.attach(MIMEText("and its end"))
+    table = MIMEText("a,b\n1,2\n", "csv")
+    table.add_header("Content-Disposition", "attachment", filename="f.csv")
+    inner.attach(table)
+    mail = MIMEMultipart(kind)
+    mail["Subject"] = "s"
+    mail.attach(inner)
+    mail.attach(MIMEText("of a list", "x-footer"))
+    (work / f"{kind}.eml").write_bytes(mail.as_bytes())
+    text = shown(client, path=f"{kind}.eml")
+    assert "the text" in text
+    assert re.findall(r"^(\S+), (text/\S+), (\d+) bytes", text, re.MULTILINE) == [
+        ("part-1", "text/plain", "11"),
+        ("f.csv", "text/csv", "8"),
+        ("part-3", "text/x-footer", "9"),
+    ]
+    assert shown(client, path=f"{kind}.eml/f.csv").endswith("a,b\n1,2\n")
