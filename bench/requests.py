@@ -1,6 +1,7 @@
 """Keep requests within a limit: bursar and others on recorded sessions, in front of a strict provider.
 
-    uv run bench/requests.py DATA [compare|forms|estimates|times] [--set airline] [--limit 16000] [--every 4] [--slow]
+    uv run bench/requests.py DATA [compare|forms|estimates|times|stuck] [--set airline] [--limit 16000] [--every 4]
+        [--slow]
 
 DATA is a folder of recorded sessions, which are not part of this repository. For each algorithm: how many requests
 would be rejected or are over the limit, whether the goal stands in them word for word, which facts that the recorded
@@ -313,10 +314,51 @@ def times(sessions):
     print(f"first request of {end} messages, 1 M tokens: {time.process_time() - start:.2f} s")
 
 
+def stuck(sessions):
+    """How soon requests that cannot be made to fit are refused, and how often one is compacted in a row."""
+    base = sessions[0].messages if hasattr(sessions[0], "messages") else sessions[0]
+    base = [message for message in base if message.get("role") != "system"][:1]
+    limit, offered = ours.Limit(tokens=16_000), histories.tools("chat")
+    turns = [part for number in range(300) for part in _turn(number)]
+    everything = [*base, *turns]
+    picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 200_000}}
+    cases = {
+        "a prompt of 200,000 words": ([*everything, {"role": "user", "content": "word " * 200_000}], offered, ()),
+        "tools over the limit": (everything, histories.tools("chat", [f"tool_number_{n}" for n in range(3000)]), ()),
+        "all of it pinned": (everything, offered, range(len(everything))),
+        "pictures first": ([{"role": "user", "content": [picture] * 40}, *turns], offered, ()),
+        "one result of 4 MB": ([*base, *_turn(1, "row of a table\n" * 280_000)], offered, ()),
+    }
+    print("| case | refused | ms | compactions of the next 20 requests |\n|---|---|---|---|")
+    for name, (messages, tools, pins) in cases.items():
+        state, refused, compactions, worst = ours.State(), 0, 0, 0.0
+        for more in range(20):
+            history = [*messages, *(part for number in range(more) for part in _turn(1000 + number))]
+            request = ours.Request("chat", history, None, tools, pins=frozenset(pins))
+            start = time.process_time()
+            try:
+                fitted = ours.fit(request, limit, lambda leaving: "a1", state)
+                state, compactions = fitted.state, compactions + bool(fitted.told)
+            except ours.RequestTooLarge:
+                refused += 1
+            worst = max(worst, 1000 * (time.process_time() - start))
+        print(f"| {name} | {refused} of 20 | {worst:.0f} | {compactions} |", flush=True)
+
+
+def _turn(number, text="ok\n" * 40):
+    call = {"id": f"c{number}", "type": "function", "function": {"name": "bash", "arguments": '{"command": "make"}'}}
+    return [
+        {"role": "assistant", "content": "", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": f"c{number}", "content": text},
+    ]
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("data")
-    parser.add_argument("what", nargs="?", default="compare", choices=("compare", "forms", "estimates", "times"))
+    parser.add_argument(
+        "what", nargs="?", default="compare", choices=("compare", "forms", "estimates", "times", "stuck")
+    )
     parser.add_argument("--set", default="coding", choices=("coding", "airline"))
     parser.add_argument("--limit", type=int, default=16_000)
     parser.add_argument("--every", type=int, default=4)
@@ -330,6 +372,8 @@ def main():
         return estimates(sessions)
     if given_.what == "times":
         return times(sessions)
+    if given_.what == "stuck":
+        return stuck(sessions)
     if given_.what == "forms":
         sets = {"coding": sessions, "airline": data.airline(folder), "demonstrations": data.demonstrations(folder)}
         return forms({name: of for name, of in sets.items() if given_.only in name}, (16_000, 32_000, 64_000))
