@@ -94,9 +94,12 @@ def _rewrite(node: _Tree, source: _Tree, columns: list[str], texts: Mapping[str,
         if column not in texts:
             returned.append(item)
             continue
-        alias = item["alias"] or own
+        alias = item["alias"] or column
         places[str(place)] = passed[alias.casefold()] = _reference(table, column)
         returned.append({**_reference(table, column + _TEXT), "alias": alias})
+    names = [str(item["alias"] or item.get("column_names", [place])[-1]).casefold() for place, item in enumerate(items)]
+    if len(set(names)) < len(names):
+        raise KeyError("a name that several columns of the answer have")
     others = {name: column for name, column in passed.items() if name not in known}
     node["select_list"] = [item if item["class"] == "COLUMN_REF" else _replaced(item, others) for item in returned]
     for part in ("where_clause", "qualify"):
@@ -108,7 +111,8 @@ def _rewrite(node: _Tree, source: _Tree, columns: list[str], texts: Mapping[str,
         if by["class"] == "CONSTANT":
             order["expression"] = places.get(by["literal"]["text"], by)
         else:
-            order["expression"] = _replaced(by, passed)
+            # Alone a name is one of the answer, in an expression one of the table if it has that.
+            order["expression"] = _replaced(by, passed if by["class"] == "COLUMN_REF" else others)
 
 
 def _replaced(tree: Any, named: Mapping[str, _Tree]) -> Any:  # noqa: ANN401 - JSON

@@ -486,6 +486,13 @@ def test_a_cell_of_a_csv_may_be_long(ask):
     assert [len(cell) for cell in ask("FROM t")[0]] == [1, 200_000, 0]
 
 
+def test_an_answer_of_two_columns_of_one_name_is_ordered_by_the_one_that_was_named(ask):
+    ask.given("a.csv", "id,price\n1,9.10\n2,8.10\n3,7.10\n")
+    assert ask("SELECT t.id, price AS id FROM t ORDER BY id") == [("3", "7.1"), ("2", "8.1"), ("1", "9.1")]
+    assert ask("SELECT id AS price FROM t ORDER BY -price") == [("1",), ("2",), ("3",)]
+    assert ask("SELECT PRICE FROM t", "csv").splitlines()[0] == b"price"
+
+
 def test_a_quoted_cell_of_a_csv_ends_with_its_quotes_whatever_length_rows_have(ask):
     ask.given("a.csv", 'c0,c1,c2\n"x",007,it\'s\nit\'s,é,007\n12,"q""q",NULL,extra\n')
     assert [row[:3] for row in ask("FROM t")] == [("x", "007", "it's"), ("it's", "é", "007"), ("12", 'q"q', "NULL")]
