@@ -1,6 +1,6 @@
 """Servers behind bursar: what a call, a list, a start and a long result cost beside the same without it.
 
-python bench/gateway.py [--npm DIR] [--catalogue FILE...] [--rounds N]
+python bench/gateway.py [--npm DIR] [--catalogue FILE...] [--questions FILE] [--sessions FILE]
 
 DIR is where `npm i @modelcontextprotocol/server-everything …` was run; without it calls are of the tests' stub alone.
 A catalogue is a list of tools as JSON (name or tool, description, inputSchema or schema, server), to make lists of.
@@ -38,6 +38,10 @@ from wire import Client
 
 STUB = [sys.executable, str(Path(__file__).resolve().parents[1] / "tests" / "support" / "mcp_stub.py")]
 MIB = 1 << 20
+CACHED, OUTPUT = 0.1, 5
+"""What cached and written tokens cost, in fresh ones."""
+
+FRESH_OF_A_TURN, SAID_IN_A_TURN = 100, 60
 
 
 def row(what, measured, target):
@@ -292,11 +296,28 @@ def children(place):
         row("memory for a running server beside its own, MiB", f"{(own() - before) / 5:.1f}", "1")
 
 
+def turns(file):
+    """Tell what one further turn costs in recorded sessions, in tokens of a list that is sent with every request."""
+    worth, counts = [], []
+    for line in Path(file).read_text().splitlines():
+        usages = [message.get("usage") or {} for message in json.loads(line)["messages"]]
+        prompts = [usage["prompt_tokens"] for usage in usages if usage.get("prompt_tokens")]
+        if len(prompts) > 2:
+            listed = 1 + CACHED * (len(prompts) - 1)
+            turn = CACHED * statistics.mean(prompts) + FRESH_OF_A_TURN + OUTPUT * SAID_IN_A_TURN
+            worth.append(turn / listed)
+            counts.append(len(prompts))
+    deciles = statistics.quantiles(worth, n=10)
+    shown = f"{statistics.median(worth):.0f} tokens of a list ({deciles[0]:.0f} to {deciles[-1]:.0f})"
+    row(f"one further turn, {len(worth)} sessions of {statistics.median(counts):.0f} requests", shown, "")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--npm", help="where server-everything was installed")
     parser.add_argument("--catalogue", nargs="*", default=[], help="lists of tools as JSON")
     parser.add_argument("--questions", help="a list of query and tool, as JSON")
+    parser.add_argument("--sessions", help="recorded sessions with the usage of each request, a line each")
     parser.add_argument("--rounds", type=int, default=200)
     given = parser.parse_args()
     everything = f"{given.npm}/node_modules/.bin/mcp-server-everything" if given.npm else ""
@@ -311,6 +332,8 @@ def main():
     ):
         with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR", "/var/tmp"), ignore_cleanup_errors=True) as place:
             part(Path(place))
+    if given.sessions:
+        turns(given.sessions)
     if given.catalogue:
         servers = catalogues(given.catalogue)
         lists(servers)

@@ -17,6 +17,10 @@ Level = Literal["full", "signatures", "names", "servers"]
 CATALOGUE_MAX_CHARACTERS = 4000
 """Of two descriptions together: Claude Code shows 2,048 characters of each."""
 
+SIGNATURES_MAX_CHARACTERS = 2000
+"""Some thirty tools. In recorded sessions a further turn costs as much as 270 tokens of a list, and signatures cost 12
+a tool more than names: of more tools, a server would have to be used for each twenty of them."""
+
 _DESCRIPTION_MAX_CHARACTERS = 1980
 _NAME_MAX_CHARACTERS = 51
 """Providers take 64, and clients put `mcp__bursar__` before it."""
@@ -83,7 +87,7 @@ def presented(servers: Sequence[Offered], most_tokens: int) -> Presentation:
     """Decide how servers are listed.
 
     A signature costs a seventh of a schema and saves as many turns, so whole schemas are for few tools, and for who
-    wants them.
+    wants them; `SIGNATURES_MAX_CHARACTERS` says what turns cost.
 
     Args:
         servers: in the order of the configuration.
@@ -123,7 +127,8 @@ def shown_schema(definition: Definition) -> dict[str, Any]:
 
 
 def _fits(servers: Sequence[Offered], level: Level) -> bool:
-    return sum(len(line) + 1 for line in _lines(servers, level)) <= CATALOGUE_MAX_CHARACTERS
+    most = SIGNATURES_MAX_CHARACTERS if level == "signatures" else CATALOGUE_MAX_CHARACTERS
+    return sum(len(line) + 1 for line in _lines(servers, level)) <= most
 
 
 def _lines(servers: Sequence[Offered], level: Level) -> Iterator[str]:

@@ -206,7 +206,7 @@ class Settings:
         "FILE",
     )
     mcp_tokens: int = _setting(
-        1000,
+        500,
         "list their tools with whole schemas if all cost no more tokens; else as signatures or names",
         "N",
         least=0,

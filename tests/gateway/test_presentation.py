@@ -220,7 +220,7 @@ async def test_the_list_never_changes_in_the_life_of_a_server(behind, tmp_path):
         assert listed(servers) == before
     async with behind({"stub": entry()}, mcp_tokens=1) as servers:
         assert "say(text, times?:int=1)" in listed(servers)
-    async with behind({"stub": entry()}) as servers:
+    async with behind({"stub": entry()}, mcp_tokens=5000) as servers:
         assert '"stub__say"' in listed(servers)
         assert '"call_tool"' not in listed(servers)
         assert (await servers.call("stub.say", {"text": "called all the same"}))["preview"] == "called all the same"
