@@ -88,6 +88,8 @@ async def seen(artifact: Artifact, before: int, call: Call, tokens: int) -> tupl
         call: has the workers.
         tokens: of the reply; of much, what stands around the cursor is shown.
     """
+    facts: Facts = {}
+    told: dict[str, Any]
     try:
         found = await call.workers.call(
             _SCREEN,
@@ -96,11 +98,12 @@ async def seen(artifact: Artifact, before: int, call: Call, tokens: int) -> tupl
             deadline_s=_LOOK_S,
             within_s=_LOOK_S,
         )
+        told = cast("dict[str, Any]", found)
     except BursarError:
-        return reader.since(artifact, before).page, {"screen": "could not be drawn; this is the output as it came"}
-    told = cast("dict[str, Any]", found)
+        raw = "".join(piece.text for piece in reader.since(artifact, before).page.pieces)
+        told = {"above": raw, "below": "", "is_screen": False, "is_cut": True}
+        facts["screen"] = "could not be drawn; this is the output as it came"
     shown, needed = await anyio.to_thread.run_sync(_fitting, told["above"], told["below"], tokens)
-    facts: Facts = {}
     alone = f"max_tokens={needed} alone shows all" if needed and artifact.state == "live" else ""
     if told["is_screen"]:
         facts["screen"] = f"rows at the cursor; {alone}" if alone else "changed rows"

@@ -90,6 +90,14 @@ def test_of_a_long_answer_the_end_is_shown_and_all_on_request(client):
     typed(client, artifact, "\x04")
 
 
+def test_what_takes_too_long_to_draw_is_shown_as_it_came_and_no_longer(client):
+    bomb = r"import sys, time; sys.stdout.write('ab' + '\x1b[9999b' * 70_000); sys.stdout.flush(); time.sleep(60)"
+    artifact, first = begun(client, f'python3 -c "{bomb}"')
+    assert tokens.count(first) <= ANSWER_TOKENS
+    assert "could not be drawn" in reply_of(first)["screen"]
+    client.call("terminal", artifact=artifact, stop=True)
+
+
 @pytest.mark.needs("git", "vi")
 def test_what_a_dialogue_did_is_done(client, work):
     place = dialogues.repository(work, "both")
