@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -14,9 +15,13 @@ from ..guard.commands import Commands
 from .frames import Frame, Frames
 from .peer import written
 
-_READ_BYTES = 256 * 1024
-_AT_A_TIME_BYTES = 1 << 20
-"""Taken in before others get their turn."""
+_READ_BYTES = 64 * 1024
+_AT_A_TIME_BYTES = 256 * 1024
+"""Taken in before others get their turn, if that takes no time."""
+
+_BUSY_S = 0.005
+_PAUSES = 3
+"""A server whose messages take longer to look at waits three times as long for its next turn: others have theirs."""
 
 _SEND_S = 30.0
 _EOF_S = 1.0
@@ -89,7 +94,7 @@ class StdioLink:
             os.close(errors_end)
         self._output = output
         loop = asyncio.get_running_loop()
-        for descriptor, ready in ((output, self._read), (errors, self._errors.read)):
+        for descriptor, ready in ((output, self._take_in), (errors, self._errors.read)):
             os.set_blocking(descriptor, False)
             loop.add_reader(descriptor, ready, descriptor)
         self._watch = asyncio.ensure_future(self._watched(self._command))
@@ -138,10 +143,24 @@ class StdioLink:
                 await self._watch
         await asyncio.to_thread(self._commands.close)
 
+    def _take_in(self, descriptor: int) -> None:
+        """Take in what it has sent, as long as others need not wait for that."""
+        began = time.monotonic()
+        self._read(descriptor)
+        took_s = time.monotonic() - began
+        if took_s > _BUSY_S and self._output is not None:
+            loop = asyncio.get_running_loop()
+            loop.remove_reader(descriptor)
+            loop.call_later(_PAUSES * took_s, self._go_on, descriptor)
+
+    def _go_on(self, descriptor: int) -> None:
+        if self._output == descriptor:
+            asyncio.get_running_loop().add_reader(descriptor, self._take_in, descriptor)
+
     def _read(self, descriptor: int) -> int:
-        """Take in what it has sent, and return how much that was."""
-        taken = 0
-        while taken < _AT_A_TIME_BYTES:
+        """Take in some of what it has sent, and return how much that was."""
+        taken, began = 0, time.monotonic()
+        while taken < _AT_A_TIME_BYTES and time.monotonic() - began < _BUSY_S:
             try:
                 block = os.read(descriptor, _READ_BYTES)
             except BlockingIOError:
@@ -169,8 +188,10 @@ class StdioLink:
     async def _watched(self, command: Command) -> None:
         """Wait for its end, and take in what is left."""
         how = await command.ended()
-        if self._output is not None:  # no more is written, and a pipe holds no more than is read at a time
-            self._read(self._output)
+        while (output := self._output) is not None:
+            if not self._read(output):
+                break
+            await asyncio.sleep(_BUSY_S)  # others have their turn
         self._stop_reading()
         if self._frames.size:
             self.hear(self._frames.end(is_cut=True))

@@ -37,7 +37,7 @@ FAULTS = (
     "deep", "storm", "grandchild", "a line that never ends", "late", "words", "progress", "requests", "closed output",
     "stopped", "deaf", "long noise", "long no JSON", "empty", "content is a text", "blocks are texts",
     "a text is a number", "an error without a reason", "an error that is a text", "result and error", "broken base64",
-    "no picture", "many blocks",
+    "no picture", "many blocks", "flood",
 )  # fmt: skip
 TIMEOUT_S = 2.0
 

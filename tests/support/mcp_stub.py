@@ -164,6 +164,12 @@ def fault(number, how):
     if how == "progress":
         for at in range(3000):
             send({"method": "notifications/progress", "params": {"progressToken": at, "progress": "x", "total": []}})
+    if how == "flood":
+        until = time.monotonic() + 5
+        line = json.dumps({"jsonrpc": "2.0", "method": "notifications/message", "params": {"data": "x" * 20}}) + "\n"
+        while time.monotonic() < until:
+            write(line * 1000)
+            sys.stderr.write("words\n" * 1000)
     if how == "requests":
         for at in range(300):
             send({"id": f"r{at}", "method": "sampling/createMessage", "params": {"messages": at}})
