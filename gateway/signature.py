@@ -11,7 +11,7 @@ _CHOICES_MAX = 12
 _CHOICES_CHARACTERS = 100
 _DEPTH = 2
 _WORDS = {"integer": "int", "number": "num", "boolean": "bool", "string": "text", "null": "null"}
-_SENTENCE_MAX_CHARACTERS = 140
+_SENTENCE_MAX_CHARACTERS = 120
 
 
 class Signature(NamedTuple):
