@@ -208,6 +208,10 @@ class Child:
         try:
             await self._begin()
         except BursarError as error:
+            if error.code == "terminal_off":
+                what = f"{self._upstream.name} is not started, for nothing keeps it in: {error.message}"
+                fix = f'{error.fix}, or let it do whatever you can by "sandbox": "off" in its entry'
+                error = BursarError("not_isolated", what, fix)
             self._lose(error)
         except OSError as error:
             what = f"{self._upstream.name} could not be started: {error.strerror}"

@@ -8,6 +8,8 @@ import secrets
 import marked
 import pytest
 from behind import content, entry
+from bursar.guard.sandbox.policy import Isolation
+from bursar.guard.sandbox.sandbox import Closed
 
 pytestmark = pytest.mark.anyio
 
@@ -109,6 +111,18 @@ async def test_a_server_sees_no_session_and_nothing_of_this_server(behind, tmp_p
         said = json.loads(content(told["path"]) if "path" in told else told["preview"])
         assert said["env"]["ITS_OWN"] == "value"
         assert "A_SECRET_OF_BURSAR" not in said["env"]
+
+
+async def test_a_server_that_nothing_keeps_in_is_not_started_unless_its_entry_says_so(behind, monkeypatch):
+    none = Closed(Isolation("off", reason="this kernel has no means for it", fix="Use another"))
+    monkeypatch.setattr(
+        "bursar.server.behind._sandbox", lambda settings, upstream: None if upstream.sandbox == "off" else none
+    )
+    async with behind({"stub": entry(), "free": entry(bursar={"sandbox": "off"})}) as servers:
+        told = await servers.refused("stub.say", {"text": "a"})
+        assert told.startswith("not_isolated: stub is not started, for nothing keeps it in")
+        assert "this kernel has no means for it" in told
+        assert (await servers.call("free.say", {"text": "a"}))["preview"] == "a"
 
 
 async def test_secrets_of_an_entry_are_blanked_in_errors(behind):
