@@ -150,6 +150,10 @@ class RemoteCall:
                 writer.commit("partial", facts={"ended": "server ended"})
             raise
         finally:
+            for other in self.call.writers:  # of an answer that could not be understood, or of a long error
+                if other.is_open:
+                    with suppress(BursarError):
+                        other.commit("partial")
             await self._stack.aclose()
 
     def _keep(self, error: PartialError) -> None:

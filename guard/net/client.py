@@ -58,7 +58,7 @@ class Client:
         Raises:
             BursarError: bad_url, bad_scheme.
         """
-        return Endpoint(address, self._settings, self._resolving, await self._context())
+        return Endpoint(address, self._settings, self._resolving, await self._context(), self._proxy)
 
     async def _context(self) -> ssl.SSLContext:
         async with self._trusting:

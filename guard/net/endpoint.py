@@ -38,7 +38,14 @@ class Posted:
 class Endpoint:
     """An address with connections of its own, kept open between messages; no redirect is followed, no cookie kept."""
 
-    def __init__(self, address: str, settings: NetSettings, resolving: FairQueue, context: ssl.SSLContext) -> None:
+    def __init__(
+        self,
+        address: str,
+        settings: NetSettings,
+        resolving: FairQueue,
+        context: ssl.SSLContext,
+        proxy: httpcore2.Proxy | None,
+    ) -> None:
         """Connect to nothing yet.
 
         Args:
@@ -46,6 +53,7 @@ class Endpoint:
             settings: of the network.
             resolving: turns for looking up names.
             context: for TLS.
+            proxy: the way to addresses that are not this machine or written as numbers; None for none.
 
         Raises:
             BursarError: bad_url, bad_scheme.
@@ -54,11 +62,11 @@ class Endpoint:
         allowed = replace(settings.allow, openings=(*settings.allow.openings, *_named(self.url).openings))
         # The limit on what comes ahead of a body is for one answer; here many come over one connection.
         self._watch = Watch(_HEAD_BYTES, in_body=True)
-        proxy = settings.proxy if _named(self.url) == AllowNet() else None
+        proxy = proxy if _named(self.url) == AllowNet() else None
         backend = Forwarder(self._watch) if proxy else Dialler(allowed, settings.resolve, resolving, self._watch)
         self._pool = httpcore2.AsyncConnectionPool(
             ssl_context=context,
-            proxy=httpcore2.Proxy(proxy) if proxy else None,
+            proxy=proxy,
             max_connections=_CONNECTIONS,
             retries=0,
             network_backend=backend,

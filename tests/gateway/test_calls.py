@@ -140,6 +140,16 @@ async def test_a_result_that_takes_longer_than_the_client_waits_can_be_read_late
         assert later.value["preview"].strip().endswith("at last")
 
 
+async def test_what_came_of_a_late_result_that_broke_off_is_kept(behind):
+    async with behind({"stub": entry()}) as servers:
+        await servers.call("stub.say", {"text": "up"})
+        found = await servers.call("stub.fault", {"how": "late half"}, patience_s=1.0)
+        later = await servers.answer("read_artifact", artifact=found["artifact"], wait_s=20)
+        assert later.value["ended"] == "upstream_protocol"
+        listed = await servers.answer("read_artifact", grep="half of", artifact="a3")
+        assert "half of" in listed.text
+
+
 async def test_a_cancelled_call_is_cancelled_there(behind):
     async with behind({"stub": entry()}) as servers:
         await servers.call("stub.say", {"text": "up"})

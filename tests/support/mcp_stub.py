@@ -124,7 +124,9 @@ def fault(number, how):
         os._exit(3)
     if how == "kill":
         os.kill(os.getpid(), signal.SIGKILL)
-    if how == "half":
+    if how == "late half":
+        time.sleep(2)
+    if how in ("half", "late half"):
         write(begun(number) + '{"content":[{"type":"text","text":"half of')
         os._exit(1)
     if how == "silence":
