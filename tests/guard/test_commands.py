@@ -695,3 +695,16 @@ async def test_a_blocked_event_loop_does_not_prolong_a_command(shell: Shell, mar
     exit_ = await command.wait(5)
     assert exit_ is not None
     assert exit_.ended == "timeout"
+
+
+async def test_what_a_command_says_on_its_standard_error_can_be_kept_apart(commands, tmp_path):
+    with open(tmp_path / "out", "wb") as output, open(tmp_path / "errors", "wb") as errors:
+        command = await commands.start(
+            ["/bin/sh", "-c", "echo said; echo wrong >&2"],
+            cwd=tmp_path,
+            output=output.fileno(),
+            errors=errors.fileno(),
+        )
+        assert (await command.ended()).code == 0
+    assert (tmp_path / "out").read_bytes() == b"said\n"
+    assert (tmp_path / "errors").read_bytes() == b"wrong\n"
