@@ -698,7 +698,7 @@ async def test_a_blocked_event_loop_does_not_prolong_a_command(shell: Shell, mar
 
 
 async def test_what_a_command_says_on_its_standard_error_can_be_kept_apart(commands, tmp_path):
-    with open(tmp_path / "out", "wb") as output, open(tmp_path / "errors", "wb") as errors:
+    with (tmp_path / "out").open("wb") as output, (tmp_path / "errors").open("wb") as errors:
         command = await commands.start(
             ["/bin/sh", "-c", "echo said; echo wrong >&2"],
             cwd=tmp_path,
