@@ -28,7 +28,7 @@ from bursar.gateway.find import Finder
 from bursar.gateway.gateway import pinned
 from bursar.gateway.pins import Pins
 from bursar.gateway.present import Offered, presented
-from bursar.gateway.signature import sentence, signature
+from bursar.gateway.signature import in_line, sentence, signature
 from bursar.gateway.tools import CallReadTool, CallTool, FindTool, gateway_tools
 from bursar.gateway.upstream import Upstream, load
 from bursar.server.offer import as_listed
@@ -236,10 +236,7 @@ def found(servers, questions):
         started = time.perf_counter()
         hits = finder.find(query, 12)
         took.append((time.perf_counter() - started) * 1000)
-        lines = [
-            f"{signature(hit.definition, f'{hit.server}.{hit.definition.name}').text} — {sentence(hit.definition)}"
-            for hit in hits
-        ]
+        lines = [in_line(hit.definition, f"{hit.server}.{hit.definition.name}") for hit in hits]
         sizes.append(tokens.count("\n".join(lines)))
     shown = f"mean {statistics.mean(sizes):.0f}, most {max(sizes)} tokens; {statistics.median(took):.1f} ms"
     row("find_tool, 12 hits", shown, "450, 750; 5 ms")

@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from ..budget.clean import clean
 from .definition import Definition
 from .untyped import is_sequence, mapping, sequence, text
 
@@ -12,6 +13,7 @@ _CHOICES_CHARACTERS = 100
 _DEPTH = 2
 _WORDS = {"integer": "int", "number": "num", "boolean": "bool", "string": "text", "null": "null"}
 _SENTENCE_MAX_CHARACTERS = 120
+_LINE_MAX_CHARACTERS = 160
 
 
 class Signature(NamedTuple):
@@ -33,6 +35,13 @@ def signature(definition: Definition, name: str = "") -> Signature:
     if not definition.schema:
         return Signature(f"{name or definition.name}(…)", is_lossy=True)
     return Signature(f"{name or definition.name}({arguments})", written.is_lossy)
+
+
+def in_line(definition: Definition, name: str) -> str:
+    """Return a tool as it stands in a list of several: its signature, cut if it is long, and what it is for."""
+    written = signature(definition, name).text
+    shown = written if len(written) <= _LINE_MAX_CHARACTERS else f"{written[: _LINE_MAX_CHARACTERS - 1]}…"
+    return f"{shown} — {clean(sentence(definition))}"
 
 
 def sentence(definition: Definition) -> str:

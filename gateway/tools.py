@@ -18,7 +18,7 @@ from .definition import Definition
 from .gateway import Gateway
 from .present import Offered, listed_name, shown_schema
 from .remote_call import Pending, RemoteCall
-from .signature import sentence, signature
+from .signature import in_line, signature
 
 _HITS = 12
 _DID_CHARACTERS = 120
@@ -69,7 +69,7 @@ class FindTool(Tool[FindToolArgs]):
         if not args.query:
             return [_named(offered) for offered in self._gateway.servers]
         hits = [
-            f"{signature(tool, f'{offered.upstream.name}.{tool.name}').text} — {clean(sentence(tool))}"
+            in_line(tool, f"{offered.upstream.name}.{tool.name}")
             for offered, tool in self._gateway.find(args.query, _HITS)
         ]
         unknown = [_named(offered) for offered in self._gateway.servers if offered.pinned is None]
