@@ -106,7 +106,8 @@ def listed_name(server: str, tool: str) -> str:
     """Return what a tool is called in a list: short, of letters that all providers take, and no other's."""
     wanted = f"{server}__{tool}"
     name = _UNFIT.sub("_", wanted)
-    if name == wanted and len(name) <= _NAME_MAX_CHARACTERS:
+    # A server `a__b` with a tool `c` is not to be taken for `a` with `b__c`.
+    if name == wanted and len(name) <= _NAME_MAX_CHARACTERS and "__" not in server:
         return name
     mark = hashlib.sha256(wanted.encode()).hexdigest()[:5]
     return f"{name[: _NAME_MAX_CHARACTERS - 6]}_{mark}"

@@ -140,6 +140,7 @@ def test_names_are_what_providers_take():
     assert listed_name("a", "öffne datei").startswith("a___ffne_datei_")
     assert len(listed_name("server", "x" * 100)) == 51
     assert listed_name("s", "a b") != listed_name("s", "a_b")
+    assert listed_name("a__b", "c") != listed_name("a", "b__c")
 
 
 def test_a_tool_is_found_by_what_it_is_for():
