@@ -50,12 +50,12 @@ class Definition:
         """Understand a definition as a server sends it; None if it is none, or hides something where it is not text."""
         told = mapping(sent)
         name = text(told.get("name"))
-        if not name or len(name) > _NAME_MAX_CHARACTERS or seen(name) != name:
+        if not name or len(name) > _NAME_MAX_CHARACTERS or seen(name) != name or clean(name) != name:
             return None
         schema = mapping(told.get("inputSchema")) or {"type": "object"}
         try:
             raw = canonical({**{key: told.get(key) for key in ("description", "annotations")}, "inputSchema": schema})
-            shown: dict[str, Any] = {} if len(raw) > SCHEMA_MAX_BYTES else _cleaned(schema, 0)
+            shown: dict[str, Any] = {} if len(canonical(schema)) > SCHEMA_MAX_BYTES else _cleaned(schema, 0)
         except (ValueError, RecursionError):
             return None
         annotations = mapping(told.get("annotations"))
@@ -67,6 +67,11 @@ class Definition:
     def is_read_only(self) -> bool:
         """Whether its server says that it changes nothing."""
         return self.hints.get("readOnlyHint", False)
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether its schema is one that providers take: they refuse all tools of a request for one that is not."""
+        return self.schema.get("type") == "object" and _is_sound(self.schema)
 
     @property
     def required(self) -> frozenset[str]:
@@ -92,6 +97,28 @@ def loosened(approved: Definition, live: Definition) -> str:
     if live.hints.get("destructiveHint", True) and not approved.hints.get("destructiveHint", True):
         return "it may destroy things now"
     return ""
+
+
+_TYPES = frozenset(("array", "boolean", "integer", "null", "number", "object", "string"))
+
+
+def _is_sound(schema: object) -> bool:
+    """Tell whether a schema has what JSON Schema has in the places that providers look at."""
+    if isinstance(schema, bool):
+        return True
+    if not is_mapping(schema):
+        return False
+    told = mapping(schema)
+    kinds = told.get("type", [])
+    named = sequence(kinds) if is_sequence(kinds) else [kinds]
+    lists = [told[key] for key in ("required", "enum", "anyOf", "oneOf", "allOf") if key in told]
+    tables = [told[key] for key in ("properties", "$defs", "definitions") if key in told]
+    if not set(map(str, named)) <= _TYPES or not all(map(is_sequence, lists)) or not all(map(is_mapping, tables)):
+        return False
+    inner = [one for table in tables for one in mapping(table).values()]
+    inner += [one for key in ("anyOf", "oneOf", "allOf") for one in sequence(told.get(key))]
+    inner += [told[key] for key in ("items", "additionalProperties") if key in told]
+    return all(isinstance(one, str) for one in sequence(told.get("required"))) and all(map(_is_sound, inner))
 
 
 def canonical(value: object) -> bytes:

@@ -54,7 +54,7 @@ class Offered:
     def cost(self) -> int | None:
         """Tokens of all its tools listed in full; None if that cannot be, or is not wanted."""
         costs = dict[str, int]() if self.pinned is None else self.pinned.costs
-        fits = all(one.name in costs and one.schema and "session" not in one.properties for one in self.tools)
+        fits = all(one.name in costs and one.is_sound and "session" not in one.properties for one in self.tools)
         wanted = bool(self.tools) and self.upstream.show != "compact"
         return sum(costs[one.name] for one in self.tools) if fits and wanted else None
 
