@@ -6,12 +6,12 @@ signature. A whole validator would follow references of a stranger's schema, whi
 
 import json
 from collections.abc import Mapping
-from difflib import get_close_matches
 from typing import Any, cast
 
 from ..budget.clean import clean
 from ..errors import BursarError
 from .definition import Definition
+from .nearest import nearest
 from .signature import signature
 
 _KINDS: dict[str, tuple[type, ...]] = {
@@ -64,7 +64,7 @@ def _fault(tool: Definition, arguments: Mapping[str, Any]) -> str:
     if known and tool.schema.get("additionalProperties") is False:
         for name in arguments:
             if name not in known:
-                close = get_close_matches(name, list(known), 1)
+                close = nearest(name, known)
                 return f"{tool.name} has no argument {clean(name, 64)!r}{f'; is {close[0]!r} meant?' if close else ''}"
     for name, value in arguments.items():
         if why := _unfit(value, known.get(name)):

@@ -17,6 +17,7 @@ from ..errors import BursarError
 from ..guard.commands import Commands
 from ..guard.net import Net
 from ..guard.workers import Workers
+from .definition import Definition
 from .frames import Frames
 from .http_link import HttpLink
 from .message import Message
@@ -69,13 +70,15 @@ class Child:
     Attributes:
         used_at: when it was last asked, on the monotonic clock.
         calls: how many are going on.
-        restarted: it has taken the place of one that ended by itself, so that what that remembered is gone.
+        restarted: it has taken the place of another, so that what that remembered is gone.
+        definitions: of its tools, by their names, as it gave them last; None if it was not asked yet.
     """
 
     def __init__(self, upstream: Upstream, around: Surroundings, *, restarted: bool = False) -> None:
         self.used_at = time.monotonic()
         self.calls = 0
         self.restarted = restarted
+        self.definitions: Mapping[str, Definition] | None = None
         self._upstream = upstream
         self._around = around
         self._link: StdioLink | HttpLink | None = None
@@ -101,9 +104,8 @@ class Child:
         """Seconds without a call after which it is ended."""
         return self._upstream.idle_s
 
-    @property
-    def lists_changed(self) -> bool:
-        """Whether it has said that its tools are others now; asked once."""
+    def has_new_lists(self) -> bool:
+        """Tell whether it has said, since this was asked last, that its tools are others now."""
         peer = self._peer
         if peer is None or not peer.lists_changed:
             return False
@@ -140,8 +142,8 @@ class Child:
         for _ in range(_PAGES_MAX):
             message = await peer.ask("tools/list", {"cursor": cursor} if cursor else {})
             try:
-                result = _result(message, self._upstream.name)
-                size += len(str(result))
+                result = self._result(message)
+                size += message.size
                 found += [mapping(tool) for tool in sequence(result.get("tools"))]
                 following = text(result.get("nextCursor"))
             finally:
@@ -230,18 +232,34 @@ class Child:
             link = HttpLink(upstream, around.net, frames)
         else:
             errors = around.directory / f"{upstream.name}.log"
-            link = StdioLink(upstream.name, around.commands(upstream), frames(), errors)
-        peer = Peer(upstream.name, link, around.workers, around.roots)
+            link = StdioLink(upstream, around.commands(upstream), frames(), errors)
+        peer = Peer(upstream, link, around.workers, around.roots)
         self._link, self._peer = link, peer
         link.hear, link.ended = peer.hear, self._lose
         if isinstance(link, HttpLink):
-            link.failed = peer.lose
+            link.failed, link.schemas = peer.lose, self._schema
         else:
             cwd = Path(upstream.cwd) if upstream.cwd else around.roots[0]
             env = {**upstream.env, DEPTH: "1"}
             argv = [_program(upstream, env), *upstream.command[1:]]
-            await link.start(argv, cwd=cwd, env=env, session=around.nothing, unsaid=upstream.without_secrets)
+            await link.start(argv, cwd=cwd, env=env, session=around.nothing)
         await peer.agree(START_S)
+
+    def _schema(self, tool: str) -> Mapping[str, Any]:
+        found = (self.definitions or {}).get(tool)
+        return {} if found is None else found.schema
+
+    def _result(self, message: Message) -> Mapping[str, Any]:
+        """Return the result in an answer.
+
+        Raises:
+            BursarError: upstream_error; it is an error.
+        """
+        if result := mapping(message.value.get("result")):
+            return result
+        said = text(mapping(message.value.get("error")).get("message"))
+        shown = clean(self._upstream.secrets.blanked(said)) or "nothing"
+        raise BursarError("upstream_error", f"{self._upstream.name} says: {shown}", "See its documentation")
 
     def _lose(self, error: BursarError) -> None:
         self._end = self._end or error
@@ -261,15 +279,3 @@ def _program(upstream: Upstream, env: Mapping[str, str]) -> str:
         what = f"{upstream.name} cannot be started: there is no program {program[:80]!r}"
         raise BursarError("upstream_start", what, "Install it, or name it by its whole path")
     return os.path.abspath(found)  # noqa: PTH100 - links are not to be resolved: some programs are one by their name
-
-
-def _result(message: Message, name: str) -> Mapping[str, Any]:
-    """Return the result in an answer.
-
-    Raises:
-        BursarError: upstream_error; it is an error.
-    """
-    if result := mapping(message.value.get("result")):
-        return result
-    said = clean(text(mapping(message.value.get("error")).get("message"))) or "nothing"
-    raise BursarError("upstream_error", f"{name} says: {said}", "See its documentation")

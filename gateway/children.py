@@ -3,8 +3,8 @@
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 
 from ..artifacts import Session
@@ -21,14 +21,17 @@ _DEATHS = 3
 _DEATHS_WITHIN_S = 60.0
 _PAUSE_S = 30.0
 _LONGEST_PAUSE_S = 600.0
+_REMEMBERED = 4096
+"""Entries of sessions of which is known that they ran before."""
 
 _Key = tuple[str, str]
 
 
 @dataclass
-class _Deaths:
-    """How often the server of an entry has ended by itself lately, and until when it is not started again."""
+class _Past:
+    """Whether the server of an entry ran before, how often it ended by itself lately, and how long it is left alone."""
 
+    has_run: bool = False
     at: deque[float] = field(default_factory=lambda: deque(maxlen=_DEATHS))
     pause_s: float = 0.0
     until: float = 0.0
@@ -48,7 +51,7 @@ class Children:
     def __init__(self, around: Surroundings) -> None:
         self._around = around
         self._running: dict[_Key, Child] = {}
-        self._deaths: dict[_Key, _Deaths] = {}
+        self._pasts: dict[_Key, _Past] = {}
         self._refused: dict[str, BursarError] = {}
         self._ending: set[asyncio.Task[None]] = set()
         self._watch: asyncio.Task[None] | None = None
@@ -64,21 +67,15 @@ class Children:
         Raises:
             BursarError: upstream_ended, not_isolated or upstream_auth; it is not started just now.
         """
-        child = self._of(upstream, session)
-        child.calls += 1
-        try:
-            await child.settle()
-            if child.has_ended:
-                child.calls -= 1
-                child = self._of(upstream, session)
-                child.calls += 1
-            yield child
-        except BursarError as error:
-            if error.code == "upstream_auth":
-                self._refused[upstream.name] = error
-            raise
-        finally:
-            child.calls -= 1
+        with self._in_use(upstream, session) as doubtful:
+            await doubtful.settle()
+        with self._in_use(upstream, session) as child:
+            try:
+                yield child
+            except BursarError as error:
+                if error.code == "upstream_auth":
+                    self._refused[upstream.name] = error
+                raise
 
     def leave(self, session: Session) -> None:
         """End those of a session."""
@@ -94,24 +91,35 @@ class Children:
         if self._ending:
             await asyncio.gather(*self._ending, return_exceptions=True)
 
+    @contextmanager
+    def _in_use(self, upstream: Upstream, session: Session) -> Generator[Child]:
+        child = self._of(upstream, session)
+        child.calls += 1
+        try:
+            yield child
+        finally:
+            child.calls -= 1
+
     def _of(self, upstream: Upstream, session: Session) -> Child:
         key = (session.owner if upstream.share else session.directory.name, upstream.name)
-        deaths = self._deaths.setdefault(key, _Deaths())
+        past = self._pasts.pop(key, None) or _Past()
+        self._pasts[key] = past  # the last to be forgotten
+        if len(self._pasts) > _REMEMBERED:
+            del self._pasts[next(iter(self._pasts))]
         running = self._running.get(key)
         if running is not None and running.has_ended:
             self._end(key)
-            deaths.count()
+            past.count()
             running = None
         if running is not None:
             return running
         if refused := self._refused.get(upstream.name):
             raise refused
-        if (left_s := deaths.until - time.monotonic()) > 0:
+        if (left_s := past.until - time.monotonic()) > 0:
             what = f"{upstream.name} has ended by itself {_DEATHS} times in a row, and is left alone for {left_s:.0f} s"
             raise BursarError("upstream_ended", what, "See `bursar mcp list` for what it says; call again later")
         self._make_room()
-        child = Child(upstream, self._around, restarted=bool(deaths.at))
-        self._running[key] = child
+        child = self._running[key] = Child(upstream, self._around, restarted=past.has_run)
         if self._watch is None:
             self._watch = asyncio.get_running_loop().create_task(self._end_idle())
         return child
@@ -132,7 +140,10 @@ class Children:
                     self._end(key)
 
     def _end(self, key: _Key) -> None:
-        task = asyncio.get_running_loop().create_task(_closed(self._running.pop(key)))
+        child = self._running.pop(key)
+        if child.definitions is not None and key in self._pasts:
+            self._pasts[key].has_run = True
+        task = asyncio.get_running_loop().create_task(_closed(child))
         self._ending.add(task)
         task.add_done_callback(self._ending.discard)
 

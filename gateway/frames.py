@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -13,6 +14,10 @@ HELD_BYTES = 1 << 20
 
 MOST_BYTES = 256 * 1024**2
 """What a longer message has beyond is dropped, and that is told."""
+
+
+_LEFT_S = 86_400.0
+"""No message is on its way for a day."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,5 +113,15 @@ class Frames:
 
     def _opened(self) -> tuple[BinaryIO, Path]:
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with suppress(OSError):
+            _tidy(self._directory)
         descriptor, name = tempfile.mkstemp(prefix="frame-", dir=self._directory)
         return os.fdopen(descriptor, "wb"), Path(name)
+
+
+def _tidy(directory: Path) -> None:
+    """Remove what a process that was killed has left."""
+    before = time.time() - _LEFT_S
+    for path in directory.iterdir():
+        if path.stat().st_mtime < before:
+            path.unlink(missing_ok=True)

@@ -4,10 +4,7 @@ import logging
 import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import anyio.to_thread
 
@@ -22,8 +19,9 @@ from .children import Children
 from .definition import Definition, loosened
 from .find import Finder
 from .message import Message
+from .nearest import nearest
 from .peer import Told
-from .pins import Pinned, Pins
+from .pins import Pinned, Pins, definitions_of
 from .present import Offered, Presentation, cost_of, presented
 from .signature import signature
 from .upstream import Upstream
@@ -33,13 +31,6 @@ READ_RESOURCE = "read_resource"
 """A tool that each server with resources has, beside its own."""
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass
-class _Live:
-    """What a running server offers now, beside what was approved."""
-
-    definitions: Mapping[str, Definition] = field(default_factory=dict[str, Definition])
 
 
 class Gateway:
@@ -60,7 +51,6 @@ class Gateway:
         self.children = Children(around)
         self._pins = Pins(around.directory)
         self._offered = {upstream.name: Offered(upstream, self._pins.load(upstream)) for upstream in upstreams}
-        self._live: WeakKeyDictionary[Child, _Live] = WeakKeyDictionary()
         self._finder: Finder | None = None
         self.presentation: Presentation = presented(list(self._offered.values()), most_tokens)
 
@@ -77,7 +67,7 @@ class Gateway:
         """
         offered = self._offered.get(name)
         if offered is None:
-            close = get_close_matches(name, list(self._offered), 1)
+            close = nearest(name, self._offered)
             fix = f"Use {close[0]!r}" if close else f"Use one of {', '.join(self._offered)}"
             raise BursarError("unknown_server", f"there is no server {clean(name, 60)!r} behind this one", fix)
         if offered.pinned is None:
@@ -108,11 +98,15 @@ class Gateway:
             raise self._unknown(offered, tool)
         return offered, found
 
-    def find(self, query: str, most: int) -> list[tuple[Offered, Definition]]:
+    async def find(self, query: str, most: int) -> list[tuple[Offered, Definition]]:
         """Return the tools that fit a query best, the best first."""
-        if self._finder is None:
-            self._finder = Finder({name: offered.tools for name, offered in self._offered.items()})
-        return [(self._offered[found.server], found.definition) for found in self._finder.find(query, most)]
+        offered = dict(self._offered)
+        finder = self._finder
+        if finder is None:
+            tools = {name: server.tools for name, server in offered.items()}
+            finder = await anyio.to_thread.run_sync(Finder, tools)
+            self._finder = finder if offered == self._offered else None
+        return [(offered[found.server], found.definition) for found in finder.find(query, most)]
 
     @asynccontextmanager
     async def child(self, offered: Offered, session: Session) -> AsyncGenerator[Child]:
@@ -123,7 +117,7 @@ class Gateway:
         """
         async with self.children.child(offered.upstream, session) as child:
             await child.started()
-            if child not in self._live or child.lists_changed:
+            if child.definitions is None or child.has_new_lists():
                 await self._looked_at(offered.upstream, child)
             yield child
 
@@ -137,7 +131,7 @@ class Gateway:
         """
         if tool is _READS:
             return await child.ask("resources/read", arguments, told)
-        live = self._live[child].definitions.get(tool.name)
+        live = (child.definitions or {}).get(tool.name)
         name, review = offered.upstream.name, f"Have the user run `bursar mcp review {offered.upstream.name}`"
         if live is None:
             raise BursarError("tool_changed", f"{name} has no tool {tool.name} any more", review)
@@ -154,14 +148,13 @@ class Gateway:
     async def _looked_at(self, upstream: Upstream, child: Child) -> None:
         """Learn what a running server offers; what is seen for the first time is approved, unless the user is asked."""
         sent = await child.tools()
-        live = await anyio.to_thread.run_sync(pinned, upstream, sent)
-        self._live[child] = _Live(live.definitions)
-        known = self._offered[upstream.name].pinned
-        if known is None:
-            self._pins.keep(upstream, live)
-            self._offered[upstream.name] = Offered(upstream, live)
+        child.definitions = await anyio.to_thread.run_sync(definitions_of, sent)
+        if self._offered[upstream.name].pinned is None:
+            seen = await anyio.to_thread.run_sync(pinned, upstream, sent)
+            self._pins.keep(upstream, seen)
+            self._offered[upstream.name] = Offered(upstream, seen)
             self._finder = None
-            _log.info("%s offers %d tools; approved at first sight", upstream.name, len(live.definitions))
+            _log.info("%s offers %d tools; approved at first sight", upstream.name, len(seen.definitions))
 
     def _alone(self, named: str) -> tuple[str, str]:
         """Return the server of a tool that is named without it, if only one has it.
@@ -178,7 +171,7 @@ class Gateway:
 
     def _unknown(self, offered: Offered, tool: str) -> BursarError:
         names = {one.name: one for one in offered.tools}
-        close = get_close_matches(tool, list(names), _NEAREST, 0.4)
+        close = nearest(tool, names, _NEAREST, 0.4)
         name = offered.upstream.name
         shown = "; ".join(signature(names[each]).text for each in close)
         fix = f"Nearest: {shown}" if shown else f"find_tool(server={name!r}) lists what it has"

@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
 from .. import __version__
-from ..budget.clean import clean
+from ..budget.clean import clean, utf8
 from ..errors import BursarError
 from ..guard.net import Net
 from .frames import Frame, Frames
@@ -28,6 +28,7 @@ class HttpLink:
         hear: takes each message as it arrives, with the number of the request that it came as an answer to.
         ended: is told, once, that the server can no longer be used as it was, in words.
         failed: is told why a request gets no answer.
+        schemas: gives the schema of a tool's arguments, by its name.
         version: see `Link`.
     """
 
@@ -42,6 +43,7 @@ class HttpLink:
         self.hear: Callable[[Frame, int | None], None] = lambda frame, _: frame.drop()
         self.ended: Callable[[BursarError], None] = lambda _: None
         self.failed: Callable[[BursarError, int | None], None] = lambda _, __: None
+        self.schemas: Callable[[str], Mapping[str, Any]] = lambda _: {}
         self.version = ""
         self._upstream = upstream
         self._net = net
@@ -109,7 +111,7 @@ class HttpLink:
             if 300 <= answer.status < 400:
                 raise BursarError(
                     "upstream_protocol",
-                    f"answers with a redirect ({answer.status})",
+                    f"{self._upstream.name} answers with a redirect ({answer.status})",
                     "Name the address that it leads to",
                 )
             if number is None or answer.status == 202:
@@ -146,9 +148,27 @@ class HttpLink:
         }
         if version == MODERN and "method" in message:
             headers["mcp-method"] = str(message["method"])
-            if isinstance(name := params.get("name"), str):
-                headers["mcp-name"] = name if name.isascii() and name.isprintable() else ""
+            headers |= self._mirrored(params)
         return headers | dict(self._upstream.headers)
+
+    def _mirrored(self, params: Mapping[str, Any]) -> Mapping[str, str]:
+        """Return what of a request stands in its headers too, for whatever is between here and there."""
+        from mcp.shared.inbound import (
+            encode_header_value,
+            find_invalid_x_mcp_header,
+            mcp_param_headers,
+            x_mcp_header_map,
+        )
+
+        name = params.get("name", params.get("uri"))
+        if not isinstance(name, str):
+            return {}
+        headers = {"mcp-name": encode_header_value(utf8(name))}
+        schema = self.schemas(name)
+        if find_invalid_x_mcp_header(schema) is not None:
+            return headers
+        arguments = cast("Mapping[str, Any]", params.get("arguments") or {})
+        return headers | mcp_param_headers(x_mcp_header_map(schema), arguments)
 
     async def _refused(self, answer: "Posted") -> BursarError:
         """Tell why a request was refused, with what the server says of it."""
@@ -157,7 +177,7 @@ class HttpLink:
             said += chunk
             if len(said) > _SAID_BYTES:
                 break
-        text = self._upstream.without_secrets(clean(said[:_SAID_BYTES].decode("utf-8", "replace"), 200))
+        text = clean(self._upstream.secrets.blanked(said[:_SAID_BYTES].decode("utf-8", "replace")), 200)
         words = f"{self._upstream.name} answers {answer.status}{f': {text}' if text else ''}"
         if answer.status in (401, 403):
             fix = "Set its token in `headers` of its entry, and restart bursar"

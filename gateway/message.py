@@ -24,11 +24,13 @@ class Message:
 
     Attributes:
         value: the message; a long text or value in it is a text with a mark.
+        size: its bytes as it was sent.
         replaced: halves of characters that became U+FFFD.
         parts: offset and length of each long text or value in its file.
     """
 
     value: Mapping[str, Any]
+    size: int = 0
     replaced: int = 0
     _mark: str = ""
     _file: Path | None = None
@@ -40,7 +42,8 @@ class Message:
         part = self._part(text)
         if part is None or self._file is None:
             clean = utf8(text)
-            self.replaced += sum(map(str.__ne__, text, clean))
+            if clean != text:
+                self.replaced += sum(map(str.__ne__, text, clean))
             yield clean.encode()
             return
         offset, length = part
@@ -82,7 +85,7 @@ def understood(frame: Frame) -> Message | None:
         value = json.loads(frame.data.decode("utf-8", "replace"))
     except (ValueError, RecursionError):
         return None
-    return Message(cast("dict[str, Any]", value)) if isinstance(value, dict) else None
+    return Message(cast("dict[str, Any]", value), frame.size) if isinstance(value, dict) else None
 
 
 async def taken_apart(frame: Frame, workers: Workers) -> Message:
@@ -95,7 +98,7 @@ async def taken_apart(frame: Frame, workers: Workers) -> Message:
         raise ValueError("the frame is short")
     mark, target = f"part-{secrets.token_hex(8)}", frame.path.with_suffix(".parts")
     target.touch(mode=0o600)
-    message = Message({}, 0, mark, target, frame)
+    message = Message({}, frame.size, 0, mark, target, frame)
     try:
         told = await workers.call(
             _TAKE_APART,

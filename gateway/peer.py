@@ -17,6 +17,7 @@ from ..guard.workers import Workers
 from .frames import Frame
 from .message import Message, taken_apart, understood
 from .untyped import mapping, sequence, text
+from .upstream import Upstream
 
 HANDSHAKE = "2025-11-25"
 HANDSHAKES = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
@@ -32,6 +33,10 @@ _META = "io.modelcontextprotocol/"
 _CLIENT = {"name": "bursar", "version": __version__}
 _NOISE_CHARACTERS = 200
 _SNIFFED_BYTES = 256
+_SPARE = 4
+"""Long messages besides the answers that are awaited, taken apart at a time."""
+
+_TASKS_MAX = 1000
 _NUMBER = re.compile(rb'"id"\s{0,8}:\s{0,8}(\d{1,15})')
 
 Told = Callable[[float, float | None, str], Coroutine[Any, Any, None]]
@@ -75,13 +80,14 @@ class Peer:
         first_noise: the first of them.
     """
 
-    def __init__(self, name: str, link: Link, workers: Workers, roots: Sequence[Path]) -> None:
+    def __init__(self, upstream: Upstream, link: Link, workers: Workers, roots: Sequence[Path]) -> None:
         self.modern = False
         self.version = ""
         self.lists_changed = False
         self.noise = 0
         self.first_noise = ""
-        self._name = name
+        self._name = upstream.name
+        self._secrets = upstream.secrets
         self._link = link
         self._workers = workers
         self._roots = roots
@@ -128,7 +134,7 @@ class Peer:
         result = mapping(found.get("result"))
         version = result.get("protocolVersion")
         if version not in HANDSHAKES:
-            why = _said(found) or f"it speaks {clean(str(version), 40)}"
+            why = self._secrets.blanked(_said(found)) or f"it speaks {clean(str(version), 40)}"
             raise BursarError("upstream_protocol", f"{self._name} refused the handshake: {why}", "Use another version")
         self.version = self._link.version = str(version)
         await self.notify("notifications/initialized", {})
@@ -171,13 +177,15 @@ class Peer:
         if frame.is_cut:
             what = f"the answer of {self._name} is longer than is taken, or ends before its end"
             self._fail(PartialError(frame, what), request)
+        elif frame.path is not None and len(self._apart) >= len(self._asked) + _SPARE:
+            self._fail(PartialError(frame, f"{self._name} sends long messages faster than they are read"), request)
         elif frame.path is not None:
             task = self._later(self._hear_long(frame, request))
             self._apart.add(task)
             task.add_done_callback(self._apart.discard)
         elif (message := understood(frame)) is not None:
             self._take(message)
-        elif _number_of(frame) in self._asked:
+        elif self._request_of(frame) is not None:
             self._fail(PartialError(frame, f"the answer of {self._name} is no JSON"), request)
         elif frame.data.strip():
             self._count_noise(frame)
@@ -210,7 +218,7 @@ class Peer:
 
     def _fail(self, error: "PartialError", request: int | None) -> None:
         """Let the request fail whose answer cannot be understood; if none is known, it was noise."""
-        number = request or _number_of(error.frame)
+        number = request or self._request_of(error.frame)
         asked = None if number is None else self._asked.get(number)
         if asked is None or asked.answer.done():
             self._count_noise(error.frame)
@@ -218,9 +226,22 @@ class Peer:
         else:
             asked.answer.set_exception(error)
 
+    def _request_of(self, frame: Frame) -> int | None:
+        """Guess which request a message answers that cannot be understood, by its beginning and its end."""
+        head, tail = frame.data[:_SNIFFED_BYTES], frame.data[-_SNIFFED_BYTES:]
+        if frame.path is not None:
+            with suppress(OSError), frame.path.open("rb") as file:
+                head = file.read(_SNIFFED_BYTES)
+                file.seek(max(0, file.seek(0, 2) - _SNIFFED_BYTES))
+                tail = file.read()
+        numbers = (int(found) for found in (*_NUMBER.findall(head), *_NUMBER.findall(tail)))
+        return next((number for number in numbers if number in self._asked), None)
+
     def _count_noise(self, frame: Frame) -> None:
         self.noise += 1
-        self.first_noise = self.first_noise or clean(frame.data.decode("utf-8", "replace"), _NOISE_CHARACTERS)
+        if not self.first_noise:
+            said = frame.data[:_SNIFFED_BYTES].decode("utf-8", "replace")
+            self.first_noise = clean(self._secrets.blanked(said), _NOISE_CHARACTERS)
 
     def _take(self, message: Message) -> None:
         value = message.value
@@ -236,7 +257,12 @@ class Peer:
             asked.answer.set_result(message)
 
     def _answer(self, number: object, method: str) -> None:
-        """Answer a request of the server: what is not offered is refused at once."""
+        """Answer a request of the server: what is not offered is refused at once.
+
+        One that asks without end and reads no answers is not answered any more.
+        """
+        if len(self._tasks) >= _TASKS_MAX:
+            return
         if method == "ping":
             answer: dict[str, Any] = {"result": {}}
         elif method == "roots/list":
@@ -260,7 +286,8 @@ class Peer:
             done, total = told.get("progress"), told.get("total")
             if asked is not None and asked.told is not None and isinstance(done, int | float) and not asked.telling:
                 of = total if isinstance(total, int | float) else None
-                work = asked.told(done, of, clean(str(told.get("message", "")), 200))
+                said = clean(self._secrets.blanked(text(told.get("message"))), 200)
+                work = asked.told(done, of, said)
                 task = asyncio.get_running_loop().create_task(work)
                 asked.telling.add(task)
                 task.add_done_callback(asked.telling.discard)
@@ -296,18 +323,6 @@ class PartialError(BursarError):
     def __init__(self, frame: Frame, message: str) -> None:
         super().__init__("upstream_protocol", message, "Ask it for less at a time")
         self.frame = frame
-
-
-def _number_of(frame: Frame) -> int | None:
-    """Guess the number of a message that cannot be understood, by its beginning or its end."""
-    head, tail = frame.data[:_SNIFFED_BYTES], frame.data[-_SNIFFED_BYTES:]
-    if frame.path is not None:
-        with suppress(OSError), frame.path.open("rb") as file:
-            head = file.read(_SNIFFED_BYTES)
-            file.seek(max(0, file.seek(0, 2) - _SNIFFED_BYTES))
-            tail = file.read()
-    found = _NUMBER.search(head) or _NUMBER.search(tail)
-    return int(found[1]) if found else None
 
 
 def written(message: Mapping[str, Any]) -> bytes:

@@ -41,8 +41,13 @@ class Pinned:
     @cached_property
     def definitions(self) -> Mapping[str, Definition]:
         """What a model may be told, by name; definitions that are none, or hide something, are left out."""
-        made = (Definition.of(one) for one in self.sent[:TOOLS_MAX])
-        return {one.name: one for one in made if one is not None}
+        return definitions_of(self.sent)
+
+
+def definitions_of(sent: Sequence[Mapping[str, Any]]) -> Mapping[str, Definition]:
+    """Return what a model may be told of the tools that a server sends, by name."""
+    made = (Definition.of(one) for one in sent[:TOOLS_MAX])
+    return {one.name: one for one in made if one is not None}
 
 
 class Pins:

@@ -5,7 +5,7 @@ import time
 from collections.abc import Coroutine, Mapping
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 import anyio.to_thread
 
@@ -126,12 +126,8 @@ class RemoteCall:
         return Done(facts, writer.artifact)
 
     async def _store(self, message: Message, output: Writer | None = None) -> Done:
-        upstream = None if self._offered is None else self._offered.upstream
         try:
-            result = Result(message, self.call, self._label)
-            if upstream is not None:
-                result = replace(result, secrets=upstream.secrets, shows=upstream.images == "show")
-            done = await result.done(output)
+            done = await Result(message, self.call, self._label, cast("Offered", self._offered).upstream).done(output)
         finally:
             message.close()
         return replace(done, facts={**done.facts, "note": self._note}) if self._note else done

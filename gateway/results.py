@@ -4,6 +4,7 @@ import base64
 import binascii
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -18,7 +19,9 @@ from ..content.picture_kinds import FORMATS
 from ..errors import BursarError
 from ..tools.base import Call, Done, Fact, Picture
 from .message import Message
+from .secrets import Blanking
 from .untyped import is_mapping, mapping, sequence, text
+from .upstream import Upstream
 
 _INSPECT = "bursar.content.pictures:inspect"
 _DECODING_S = 8.0
@@ -26,7 +29,6 @@ _BLOCKS_MAX = 64
 _LINKS_SHOWN = 5
 _ERROR_CHARACTERS = 500
 _ERROR_STORED_FROM_CHARACTERS = 1000
-_BLANK = "***"
 _COMPARED_BYTES = 4 * 1024**2
 
 _SUFFIXES = {
@@ -46,15 +48,13 @@ class Result:
         message: the answer of the server.
         call: whose session keeps it.
         label: begins the names of files, such as `playwright-browser_snapshot`.
-        secrets: of the server's entry, which are blanked in texts and in what is told.
-        shows: whether a picture may be shown.
+        upstream: the server, whose secrets are blanked in texts and in what is told.
     """
 
     message: Message
     call: Call
     label: str
-    secrets: Sequence[str] = ()
-    shows: bool = True
+    upstream: Upstream
     _facts: dict[str, Fact] = field(default_factory=dict[str, Fact])
     _picture: Picture | None = None
     _blanked: int = 0
@@ -102,13 +102,13 @@ class Result:
         value = self.message.value
         if "error" in value:
             error = mapping(value["error"])
-            said = self.unsaid(clean(text(error.get("message")), _ERROR_CHARACTERS))
+            said = clean(self._shown(text(error.get("message"))), _ERROR_CHARACTERS)
             raise BursarError("upstream_error", f"{self.label} says: {said} ({error.get('code')})", "Mend the call")
         found = mapping(value.get("result"))
         if not found and not isinstance(value.get("result"), dict):
             raise BursarError("upstream_protocol", f"{self.label} gave no result", "Call again")
         if found.get("resultType") == "input_required" or found.get("inputRequests"):
-            asked = self.unsaid(clean(_question(found), _ERROR_CHARACTERS))
+            asked = clean(self._shown(_question(found)), _ERROR_CHARACTERS)
             what = f"{self.label} asks its user{f': {asked}' if asked else ''}"
             raise BursarError("needs_input", what, "Give what it asks for as arguments, or ask the user")
         return found
@@ -119,7 +119,7 @@ class Result:
         said = " ".join(self._ends_of(_text(block)) for block in texts[:3])
         if len(said) > _ERROR_STORED_FROM_CHARACTERS or any(self.message.is_long(_text(block)) for block in texts):
             await self._write(self.call.output(f"{self.label}-error.txt"), texts)
-        shown = self.unsaid(_ends(clean(said, len(said) + 1))) or "nothing of why"
+        shown = _ends(clean(self._shown(said), len(said) + 1)) or "nothing of why"
         return BursarError("upstream_error", f"{self.label} says: {shown}", "Mend the call, or try another tool")
 
     def _ends_of(self, said: str) -> str:
@@ -141,38 +141,21 @@ class Result:
             await self._poured(writer, self.message.blocks(_text(block)))
 
     async def _poured(self, writer: Writer, blocks: Iterator[bytes]) -> None:
+        blanking = Blanking(self.upstream.secrets)
+
         def pour() -> None:
-            for block in self._without_secrets(blocks):
-                writer.write(block)
+            for block in blocks:
+                writer.write(blanking.feed(block))
+            writer.write(blanking.end())
 
         if self.message.is_large:
             await anyio.to_thread.run_sync(pour)
         else:
             pour()
+        self._blanked += blanking.found
 
-    def unsaid(self, text: str) -> str:
-        """Return a text without the secrets."""
-        for secret in self.secrets:
-            text = text.replace(secret, _BLANK)
-        return text
-
-    def _without_secrets(self, blocks: Iterator[bytes]) -> Iterator[bytes]:
-        """Blank secrets in a text that comes in blocks."""
-        if not self.secrets:
-            yield from blocks
-            return
-        secrets = [secret.encode() for secret in self.secrets]
-        kept = max(map(len, secrets)) - 1
-        held = b""
-        for block in blocks:
-            held += block
-            for secret in secrets:
-                if found := held.count(secret):
-                    self._blanked += found
-                    held = held.replace(secret, _BLANK.encode())
-            yield held[: max(0, len(held) - kept)]
-            held = held[max(0, len(held) - kept) :]
-        yield held
+    def _shown(self, said: str) -> str:
+        return self.upstream.secrets.blanked(said)
 
     async def _kept(
         self, label: str, blocks: Iterator[bytes], facts: Mapping[str, RecordFact] | None = None
@@ -189,7 +172,11 @@ class Result:
         """Write a value as JSON; one that was taken out is written as it was sent."""
         if self.message.is_long(value):
             return self.message.blocks(cast("str", value))
-        return iter([utf8(json.dumps(value, ensure_ascii=False)).encode()])
+        try:
+            return iter([utf8(json.dumps(value, ensure_ascii=False)).encode()])
+        except RecursionError:
+            what = f"what {self.label} gave is nested too deep to be written"
+            raise BursarError("upstream_protocol", what, "Ask it for something flatter") from None
 
     def _says_the_same(self, texts: Sequence[Block], structured: object) -> bool:
         """Tell whether texts say all that a structured result does."""
@@ -202,10 +189,12 @@ class Result:
         wrapped = members[0] if len(members) == 1 else _NOTHING
         values = [_loaded(one) for one in said]
         is_list = isinstance(wrapped, list)
-        return (
-            (len(said) == 1 and (values[0] == structured or wrapped in (said[0], values[0])))
-            or (is_list and (values == wrapped or said == wrapped))
-        )  # fmt: skip
+        with suppress(RecursionError):
+            return (
+                (len(said) == 1 and (values[0] == structured or wrapped in (said[0], values[0])))
+                or (is_list and (values == wrapped or said == wrapped))
+            )  # fmt: skip
+        return False
 
     async def _attach(self, block: Block) -> None:
         """Store a block that is no text."""
@@ -220,7 +209,7 @@ class Result:
 
     async def _resource(self, held: Mapping[str, Any]) -> None:
         """Store a resource that is sent along."""
-        uri, form = clean(text(held.get("uri"))), text(held.get("mimeType"))
+        uri, form = clean(self._shown(text(held.get("uri")))), text(held.get("mimeType"))
         if "blob" in held:
             await self._blob(text(held["blob"]), form, "resource", uri)
             return
@@ -253,7 +242,7 @@ class Result:
         self._tell(name, kept, {key: value for key, value in facts.items() if value})
 
     async def _looked_at(self, path: Any) -> Mapping[str, Any]:  # noqa: ANN401 - a path
-        wanted = self.shows and self.call.shows_pictures and self._picture is None
+        wanted = self.upstream.images == "show" and self.call.shows_pictures and self._picture is None
         with self.call.session.spool("the small picture") as small:
             try:
                 found = await self.call.workers.call(
@@ -289,7 +278,7 @@ class Result:
         """Name the resources that a result points to."""
         if not links:
             return
-        named = [self.unsaid(clean(f"{link.get('uri', '')} {link.get('name', '')}".strip(), 200)) for link in links]
+        named = [clean(self._shown(f"{link.get('uri', '')} {link.get('name', '')}".strip()), 200) for link in links]
         self._facts["links"] = named[:_LINKS_SHOWN]
         if len(links) > _LINKS_SHOWN:
             self._facts["all_links"] = await self._kept(

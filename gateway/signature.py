@@ -11,6 +11,9 @@ from .untyped import is_sequence, mapping, sequence, text
 _CHOICES_MAX = 12
 _CHOICES_CHARACTERS = 100
 _DEPTH = 2
+_STEPS_MAX = 1000
+"""References to references make of a short schema one without end."""
+
 _WORDS = {"integer": "int", "number": "num", "boolean": "bool", "string": "text", "null": "null"}
 _SENTENCE_MAX_CHARACTERS = 120
 _LINE_MAX_CHARACTERS = 160
@@ -55,6 +58,7 @@ def sentence(definition: Definition) -> str:
 class _Written:
     def __init__(self) -> None:
         self.is_lossy = False
+        self._steps = 0
         self._defined: Mapping[str, Any] = {}
 
     def members(self, schema: Mapping[str, Any], depth: int) -> str:
@@ -75,6 +79,9 @@ class _Written:
 
     def _kind(self, schema: object, depth: int) -> str:
         told = mapping(schema)
+        self._steps += 1
+        if self._steps > _STEPS_MAX:
+            return self._lost("any")
         if reference := text(told.get("$ref")):
             told = mapping(self._defined.get(reference.rpartition("/")[2]))
             depth += 1

@@ -14,6 +14,8 @@ from ..guard.command import Command, Exit
 from ..guard.commands import Commands
 from .frames import Frame, Frames
 from .peer import written
+from .secrets import Blanking, Secrets
+from .upstream import Upstream
 
 _READ_BYTES = 64 * 1024
 _AT_A_TIME_BYTES = 256 * 1024
@@ -42,11 +44,11 @@ class StdioLink:
         version: see `Link`.
     """
 
-    def __init__(self, name: str, commands: Commands, frames: Frames, errors: Path) -> None:
+    def __init__(self, upstream: Upstream, commands: Commands, frames: Frames, errors: Path) -> None:
         """Start nothing yet.
 
         Args:
-            name: what the configuration calls the server.
+            upstream: the server.
             commands: starts it; its alone, and ended with it.
             frames: cut what it sends.
             errors: file for what it says on its standard error.
@@ -54,18 +56,16 @@ class StdioLink:
         self.version = ""
         self.hear: Callable[[Frame], None] = Frame.drop
         self.ended: Callable[[BursarError], None] = lambda _: None
-        self._name = name
+        self._name = upstream.name
         self._commands = commands
         self._frames = frames
-        self._errors = _Errors(errors)
+        self._errors = _Errors(errors, upstream.secrets)
         self._command: Command | None = None
         self._output: int | None = None
         self._sending = asyncio.Lock()
         self._watch: asyncio.Task[None] | None = None
 
-    async def start(
-        self, argv: list[str], *, cwd: Path, env: Mapping[str, str], session: Path, unsaid: Callable[[str], str]
-    ) -> None:
+    async def start(self, argv: list[str], *, cwd: Path, env: Mapping[str, str], session: Path) -> None:
         """Start it.
 
         Args:
@@ -73,12 +73,10 @@ class StdioLink:
             cwd: where it starts.
             env: variables of its own.
             session: an empty directory, which stands for the session that it does not see.
-            unsaid: blanks secrets in what it says on its standard error.
 
         Raises:
             BursarError: as `Commands.start`.
         """
-        self._errors.unsaid = unsaid
         output, output_end = os.pipe()
         errors, errors_end = os.pipe()
         try:
@@ -213,9 +211,10 @@ class StdioLink:
 class _Errors:
     """What a server says on its standard error: the last of it here, and more in a file."""
 
-    def __init__(self, path: Path) -> None:
-        self.unsaid: Callable[[str], str] = str
+    def __init__(self, path: Path, secrets: Secrets) -> None:
         self._path = path
+        self._secrets = secrets
+        self._blanking = Blanking(secrets)
         self._tail = b""
         self._descriptor: int | None = None
 
@@ -223,7 +222,7 @@ class _Errors:
     def last(self) -> str:
         """The last line that is not empty."""
         lines = [line for line in self._tail.splitlines() if line.strip()]
-        return self.unsaid(clean(lines[-1].decode("utf-8", "replace"))) if lines else ""
+        return clean(self._secrets.blanked(lines[-1].decode("utf-8", "replace"))) if lines else ""
 
     def read(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -235,18 +234,19 @@ class _Errors:
             self.close()
             return
         self._tail = (self._tail + block)[-_LAST_BYTES:]
-        with suppress(OSError):
-            self._keep(block)
+        self._keep(self._blanking.feed(block))
 
     def _keep(self, block: bytes) -> None:
-        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if self._path.exists() and self._path.stat().st_size > ERRORS_BYTES:
-            self._path.replace(self._path.with_suffix(".before.log"))
-        with os.fdopen(os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "wb") as file:
-            file.write(self.unsaid(block.decode("utf-8", "replace")).encode())
+        with suppress(OSError):
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if self._path.exists() and self._path.stat().st_size > ERRORS_BYTES:
+                self._path.replace(self._path.with_suffix(".before.log"))
+            with os.fdopen(os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "wb") as file:
+                file.write(block)
 
     def close(self) -> None:
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
+            self._keep(self._blanking.end())
             asyncio.get_running_loop().remove_reader(descriptor)
             os.close(descriptor)

@@ -70,7 +70,7 @@ class FindTool(Tool[FindToolArgs]):
             return [_named(offered) for offered in self._gateway.servers]
         hits = [
             in_line(tool, f"{offered.upstream.name}.{tool.name}")
-            for offered, tool in self._gateway.find(args.query, _HITS)
+            for offered, tool in await self._gateway.find(args.query, _HITS)
         ]
         unknown = [_named(offered) for offered in self._gateway.servers if offered.pinned is None]
         return [*(hits or ["nothing fits; find_tool(server=…) lists all tools of one"]), *unknown]

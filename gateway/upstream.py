@@ -11,13 +11,11 @@ from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from ..errors import BursarError
+from .secrets import Secrets, secrets_of
 from .untyped import is_mapping, is_sequence, mapping, sequence
 
 DEPTH = "BURSAR_DEPTH"
 """Variable by which a server that was started by another of these knows that."""
-
-SECRET_LEAST_CHARACTERS = 8
-"""Shorter values of variables and headers are words such as `true`, not secrets."""
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,32}", re.ASCII)
 _VARIABLE = re.compile(r"\$\{(?:(env|input):)?([A-Za-z0-9_.-]{1,128})(?::-([^{}]*))?\}", re.ASCII)
@@ -38,6 +36,7 @@ class Upstream:
         cwd: directory it starts in; empty for the first root.
         url: address of its streamable HTTP endpoint.
         headers: sent with each request to it.
+        secrets: which of all these no reply, artifact or log shows.
         fault: why it cannot be used, such as a variable that is not set; empty if it can be.
         show: how its tools are listed: as they fit, in full, or by name at most.
         only: tools that are offered; empty for all.
@@ -61,6 +60,7 @@ class Upstream:
     cwd: str = ""
     url: str = ""
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    secrets: Secrets = field(default_factory=Secrets)
     fault: str = ""
     show: Show = "auto"
     only: tuple[str, ...] = ()
@@ -83,22 +83,9 @@ class Upstream:
         said = [list(self.command), sorted(self.env), self.cwd, self.url, sorted(self.headers)]
         return hashlib.sha256(json.dumps(said).encode()).hexdigest()[:16]
 
-    @property
-    def secrets(self) -> tuple[str, ...]:
-        """Values of its variables and headers, the longest first: none of them is to be seen in a reply or a log."""
-        values = [*self.env.values(), *self.headers.values()]
-        words = [word for value in values for word in (value, *value.split())]
-        return tuple(sorted({word for word in words if _may_be_secret(word)}, key=len, reverse=True))
-
     def offers(self, tool: str) -> bool:
         """Tell whether a tool of it may be called at all."""
         return tool not in self.without and (not self.only or tool in self.only)
-
-    def without_secrets(self, text: str) -> str:
-        """Return a text with its secrets blanked."""
-        for secret in self.secrets:
-            text = text.replace(secret, "***")
-        return text
 
 
 def load(files: Sequence[Path | str], environment: Mapping[str, str] = os.environ) -> list[Upstream]:
@@ -159,10 +146,10 @@ def parsed(raw: bytes, file: Path) -> dict[str, Any]:
 def _entry(name: str, entry: Mapping[str, Any], environment: Mapping[str, str]) -> Upstream:
     if not _NAME.fullmatch(name):
         raise _bad(f"a server is called {name[:60]!r}", "Use up to 32 letters, digits, - and _")
-    missing: list[str] = []
+    values: dict[str, str | None] = {}
 
     def filled(text: str) -> str:
-        return _VARIABLE.sub(lambda found: _value(found, environment, missing), text)
+        return _VARIABLE.sub(lambda found: _value(found, environment, values), text)
 
     made = Upstream(
         name=name,
@@ -182,19 +169,20 @@ def _entry(name: str, entry: Mapping[str, Any], environment: Mapping[str, str]) 
         raise _bad(f"the url of {name} is no http or https address", "Write https://host/mcp")
     if _is_own(made.command):
         raise _bad(f"{name} is this server itself", "Take it out of the configuration that --mcp names")
-    why = f"{', '.join(dict.fromkeys(missing))} is not set in the environment of bursar" if missing else ""
-    return replace(made, fault=why)
+    set_ = {variable: value for variable, value in values.items() if value is not None}
+    missing = ", ".join(variable for variable in values if variable not in set_)
+    named = [pair for table in (made.env, made.headers, set_) for pair in table.items()]
+    secrets = secrets_of(named, (*made.command, made.url))
+    return replace(made, secrets=secrets, fault=f"{missing} is not set in the environment of bursar" if missing else "")
 
 
-def _value(found: "re.Match[str]", environment: Mapping[str, str], missing: list[str]) -> str:
+def _value(found: "re.Match[str]", environment: Mapping[str, str], values: dict[str, str | None]) -> str:
     kind, variable, default = found.groups()
     if kind == "input":
         what = f"${{input:{variable}}} asks a person, whom nothing here can ask"
         raise _bad(what, f"Write ${{{variable.upper()}}} and set that variable")
-    value = environment.get(variable) or default
-    if value is None:
-        missing.append(variable)
-    return value or ""
+    values[variable] = environment.get(variable) or default
+    return values[variable] or ""
 
 
 def _own(name: str, said: object) -> dict[str, Any]:
@@ -276,11 +264,6 @@ def _text(name: str, entry: Mapping[str, Any], key: str) -> str:
     if not isinstance(value, str):
         raise _bad(f"{key!r} of {name} is no text", "Write it as a text")
     return value
-
-
-def _may_be_secret(value: str) -> bool:
-    """Tell whether a value is none of what variables say else: a short word, a word of letters alone, a path."""
-    return len(value) >= SECRET_LEAST_CHARACTERS and not value.isalpha() and not value.startswith(("/", "./", "~"))
 
 
 def _is_own(command: Sequence[str]) -> bool:

@@ -91,7 +91,7 @@ def surroundings(settings: Settings, net: Net, workers: Workers) -> Surroundings
     """Return what the servers behind this one run in."""
 
     def commands(upstream: Upstream) -> Commands:
-        return Commands(_limits(settings), settings.pass_env, _sandbox(settings, upstream))
+        return Commands(_limits(settings), (), _sandbox(settings, upstream))
 
     roots = [root.resolve() for root in settings.root]
     return Surroundings(commands, net, workers, roots, directory(settings))
@@ -114,4 +114,5 @@ def _sandbox(settings: Settings, upstream: Upstream) -> Sandbox | None:
 
 def _limits(settings: Settings) -> Limits:
     """Return what one server may use: as a command, but for as long as it is wanted, and to say as much as it likes."""
-    return replace(confinement.command_limits(settings), timeout_s=_LONGEST_S, output_bytes=sys.maxsize, free_bytes=0)
+    usual = confinement.command_limits(settings)
+    return replace(usual, timeout_s=_LONGEST_S, cpu_s=0, output_bytes=sys.maxsize, free_bytes=0)

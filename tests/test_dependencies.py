@@ -6,23 +6,9 @@ import sys
 import tomllib
 from importlib.metadata import packages_distributions
 from itertools import chain
-from pathlib import Path
 
-ROOT = Path(__file__).parent.parent
-ROOMS = (
-    "errors",
-    "budget",
-    "install",
-    "artifacts",
-    "guard",
-    "content",
-    "pdf",
-    "history",
-    "tools",
-    "gateway",
-    "agent",
-    "server",
-)
+from rooms import ROOMS, ROOT
+
 OF_PYTHON = {*sys.stdlib_module_names, "compression"}
 """`compression` is of Python 3.14; before it there is backports.zstd."""
 

@@ -8,30 +8,15 @@ import shlex
 import subprocess
 import sys
 from dataclasses import fields
-from pathlib import Path
 
 import pytest
 from bursar.server.config import Settings, default_of
+from rooms import ROOMS, ROOT
 
-ROOT = Path(__file__).parent.parent
 DOCUMENTS = [
     *(ROOT / f"{name}.md" for name in ("README", "SECURITY", "ARCHITECTURE", "CONTRIBUTING")),
     *sorted((ROOT / "docs").glob("*.md")),
 ]
-ROOMS = (
-    "errors",
-    "budget",
-    "install",
-    "artifacts",
-    "guard",
-    "content",
-    "pdf",
-    "history",
-    "tools",
-    "gateway",
-    "agent",
-    "server",
-)
 WIDE = {"COLUMNS": "100", "NO_COLOR": "1", "PYTHON_COLORS": "0"}
 
 

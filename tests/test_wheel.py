@@ -6,9 +6,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-
-ROOT = Path(__file__).parent.parent
-ROOMS = set("agent artifacts budget content errors gateway guard history install pdf server tools".split())
+from rooms import ROOMS, ROOT
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +24,7 @@ def test_nothing_but_bursar_lands_among_the_packages(held):
 
 
 def test_the_wheel_holds_every_room_and_every_module_of_it(held):
-    assert {file.parts[1] for file in held if len(file.parts) > 2 and file.parts[0] == "bursar"} == ROOMS
+    assert {file.parts[1] for file in held if len(file.parts) > 2 and file.parts[0] == "bursar"} == set(ROOMS)
     modules = {Path("bursar") / file.relative_to(ROOT) for room in ROOMS for file in (ROOT / room).rglob("*.py")}
     assert modules <= set(held)
     assert Path("bursar/py.typed") in held

@@ -8,6 +8,9 @@ import secrets
 import marked
 import pytest
 from behind import content, entry
+from bursar.gateway.frames import Frame
+from bursar.gateway.peer import Peer
+from bursar.gateway.upstream import Upstream
 from bursar.guard.sandbox.policy import Isolation
 from bursar.guard.sandbox.sandbox import Closed
 
@@ -45,6 +48,13 @@ async def test_a_harmless_fault_costs_nothing(behind, how):
         assert (await servers.call("stub.say", {"text": "again"}))["preview"] == "again"
 
 
+async def test_no_depth_of_nesting_is_a_fault_of_the_server_itself(behind):
+    async with behind({"stub": entry()}) as servers:
+        for depth in range(900, 1000):
+            answer = await servers.answer("call_tool", tool="stub.fault", arguments={"how": f"nested {depth}"})
+            assert not answer.is_error or answer.text.startswith("upstream_protocol"), answer.text
+
+
 async def test_silence_ends_with_its_time(behind):
     async with behind({"stub": entry(bursar={"timeoutS": 1})}) as servers:
         assert "upstream_timeout: stub did not answer within 1 s" in await servers.refused(
@@ -66,6 +76,28 @@ async def test_a_server_started_anew_says_that_it_has_forgotten(behind):
         found = await servers.call("stub.count")
         assert "what it remembered is gone" in found["note"]
         assert "note" not in await servers.call("stub.count")
+
+
+async def test_a_server_that_was_ended_for_being_idle_says_that_it_has_forgotten(behind, monkeypatch):
+    monkeypatch.setattr("bursar.gateway.children._LOOK_S", 0.05)
+    async with behind({"stub": entry(bursar={"idleS": 0.1})}) as servers:
+        assert "note" not in await servers.call("stub.count")
+        for _ in range(100):
+            if not len(servers.gateway.children):
+                break
+            await asyncio.sleep(0.05)
+        assert "what it remembered is gone" in (await servers.call("stub.count"))["note"]
+
+
+async def test_what_a_killed_process_left_of_long_messages_is_removed(behind, tmp_path):
+    frames = tmp_path / "data" / "bursar" / ".gateway" / "frames"
+    frames.mkdir(parents=True)
+    (frames / "frame-old").touch()
+    (frames / "frame-new").touch()
+    os.utime(frames / "frame-old", (0, 0))
+    async with behind({"stub": entry()}) as servers:
+        await servers.call("stub.big", {"bytes": 2_000_000})
+    assert [path.name for path in frames.iterdir()] == ["frame-new"]
 
 
 async def test_a_program_that_does_not_exist_is_named(behind):
@@ -139,10 +171,52 @@ async def test_secrets_of_an_entry_are_blanked_in_errors(behind):
         assert content(long["path"]) == b"x" * 700_000 + b"***" + b"y" * 700_000 + b"***"
 
 
-async def test_a_server_behind_may_not_write_outside_the_roots(behind, tmp_path):
+async def test_a_server_behind_may_write_in_the_roots_and_nowhere_else(behind, tmp_path):
+    outside = tmp_path / "outside"
+    outside.mkdir()
     async with behind({"stub": entry()}, terminal="required") as servers:
-        inside = await servers.call("stub.read", {"path": "/etc/hostname"})
-        assert inside
+        command = f"echo a > {outside}/a || echo refused; echo b > b; cat b"
+        told = await servers.call("stub.run", {"command": command})
+        assert told["preview"].endswith("refused\nb\n")
+        assert not (outside / "a").exists()
+        assert (tmp_path / "root" / "b").read_text() == "b\n"
+
+
+async def test_a_server_behind_has_no_variables_but_its_own_and_the_usual(behind, monkeypatch):
+    monkeypatch.setenv("OF_COMMANDS", "a value")
+    async with behind({"stub": entry(env={"OWN": "1"})}, pass_env=("OF_COMMANDS",)) as servers:
+        told = await servers.call("stub.run", {"command": "echo $OWN-$OF_COMMANDS-"})
+        assert told["preview"] == "1--\n"
+
+
+async def test_secrets_are_blanked_in_what_a_server_says_on_the_way(behind, tmp_path):
+    secret = "tok-12345-secret"
+    async with behind({"stub": entry(env={"TOKEN": secret})}) as servers:
+        await servers.call("stub.fault", {"how": "secret words"})
+        await servers.gateway.close()
+        said = (tmp_path / "data" / "bursar" / ".gateway" / "stub.log").read_text()
+        assert said == "x" * 65530 + "***\n"
+
+
+async def test_a_server_that_asks_without_end_and_reads_nothing_is_not_answered_without_end():
+    sent = []
+
+    class Deaf:
+        version = ""
+
+        async def send(self, message):
+            sent.append(message)
+            await asyncio.sleep(1000)
+
+        def forget(self, request):
+            return True
+
+    peer = Peer(Upstream("stub", ("x",)), Deaf(), None, [])
+    for at in range(5000):
+        peer.hear(Frame(json.dumps({"jsonrpc": "2.0", "id": at, "method": "ping"}).encode()))
+    await asyncio.sleep(0)
+    assert len(sent) == 1000
+    peer.close()
 
 
 async def test_a_server_ends_with_its_session(behind):

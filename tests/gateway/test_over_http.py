@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from behind import content
+from loopback import redirect, site
 from serving import serving
 
 pytestmark = pytest.mark.anyio
@@ -22,6 +23,26 @@ async def test_a_server_over_http_is_called(behind, sent):
             found = await servers.call("far.big", {"text": "", "bytes": 3_000_000})
             assert content(found["path"]) == b"a line of text\n" * 200_000
             assert "upstream_error" in await servers.refused("far.fault")
+
+
+async def test_what_a_request_asks_for_stands_in_its_headers_too(behind):
+    """The protocol's own library refuses requests whose headers and bodies differ."""
+    with serving([sys.executable, STUB]) as address:
+        async with behind({"far": {"url": f"{address}/"}}) as servers:
+            for text in ("plain", " blanks ", "größe\n", "=?base64?eA==?="):
+                assert (await servers.call("far.say", {"text": text}))["preview"].strip() == text.strip()
+            assert (await servers.call("far.größe", {"text": "a"}))["preview"] == "a"
+            found = await servers.call("far.read_resource", {"uri": "x://größe"})
+            assert found["resource_is"].startswith("uri x://größe")
+            child = next(iter(servers.gateway.children._running.values()))
+            assert child._peer.modern
+
+
+async def test_a_redirect_is_not_followed_but_named(behind):
+    async with site({"/mcp": redirect("http://127.0.0.1:9/mcp")}) as far:
+        address = far.url("/mcp", "127.0.0.1")
+        async with behind({"far": {"url": address}}) as servers:
+            assert "far answers with a redirect (302)" in await servers.refused("far.say", {"text": "a"})
 
 
 async def test_a_call_over_http_is_cancelled(behind):

@@ -52,6 +52,15 @@ def test_a_signature_says_what_a_call_needs():
     assert not written.is_lossy
 
 
+def test_references_to_references_make_no_signature_without_end():
+    fan = {"anyOf": [{"$ref": "#/$defs/a"} for _ in range(300)]}
+    nest = {"anyOf": [fan for _ in range(3)]}
+    schema = {"type": "object", "properties": {"x": nest}, "$defs": {"a": fan}}
+    written = signature(Definition.of({"name": "x", "inputSchema": schema}))
+    assert written.is_lossy
+    assert len(written.text) < 1000
+
+
 def test_what_a_signature_leaves_out_is_known():
     deep = {"type": "object", "properties": {"a": {"type": "object", "properties": {"b": {"type": "object",
             "properties": {"c": {"type": "string"}}}}}}}  # fmt: skip
@@ -199,7 +208,7 @@ def test_configurations_are_read_as_clients_write_them(tmp_path):
     assert [one.name for one in found] == ["a", "c"]
     assert found[0].command == ("npx", "-y", "x")
     assert found[0].env == {"K": "value-1234", "L": "d//e"}
-    assert found[0].secrets == ("value-1234",)
+    assert found[0].secrets.texts == ["value-1234"]
     assert found[1].fault == "MISSING is not set in the environment of bursar"
 
 

@@ -22,9 +22,14 @@ STATE = {"count": 0}
 
 
 async def listed(context, params):
-    text = {"type": "object", "properties": {"text": {"type": "string"}, "bytes": {"type": "integer"}}}
-    names = ("say", "count", "big", "wait", "fault")
-    return types.ListToolsResult(tools=[types.Tool(name=name, input_schema=text) for name in names])
+    text = {"type": "string", "x-mcp-header": "Text"}
+    schema = {"type": "object", "properties": {"text": text, "bytes": {"type": "integer"}}}
+    names = ("say", "count", "big", "wait", "fault", "größe")
+    return types.ListToolsResult(tools=[types.Tool(name=name, input_schema=schema) for name in names])
+
+
+async def read(context, params):
+    return types.ReadResourceResult(contents=[types.TextResourceContents(uri=params.uri, text=f"at {params.uri}")])
 
 
 async def called(context, params):
@@ -44,7 +49,7 @@ async def called(context, params):
     return types.CallToolResult(content=[types.TextContent(type="text", text=text)])
 
 
-server = Server("http-stub", on_list_tools=listed, on_call_tool=called)
+server = Server("http-stub", on_list_tools=listed, on_call_tool=called, on_read_resource=read)
 manager = StreamableHTTPSessionManager(server, json_response=SENT == "json")
 
 

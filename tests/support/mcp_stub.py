@@ -153,6 +153,12 @@ def fault(number, how):
         return
     if how == "deep":
         write(begun(number) + "[" * 100_000 + "1" + "]" * 100_000 + "}\n")
+    if how.startswith("nested "):
+        depth = int(how.removeprefix("nested "))
+        told = "[" * depth + "1" + "]" * depth
+        content = '[{"type":"text","text":"' + told + '"}]'
+        write(begun(number) + '{"content":' + content + ',"structuredContent":{"a":' + told + "}}}\n")
+        return
     if how == "storm":
         for _ in range(3000):
             send({"method": "notifications/tools/list_changed"})
@@ -163,6 +169,9 @@ def fault(number, how):
         time.sleep(3)
     if how == "words":
         sys.stderr.write("words " * 500_000 + "\n")
+    if how == "secret words":
+        sys.stderr.write("x" * 65530 + os.environ["TOKEN"] + "\n")
+        sys.stderr.flush()
     if how == "progress":
         for at in range(3000):
             send({"method": "notifications/progress", "params": {"progressToken": at, "progress": "x", "total": []}})
