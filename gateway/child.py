@@ -131,12 +131,22 @@ class Child:
         return cast("Peer", self._peer)
 
     async def tools(self) -> list[Mapping[str, Any]]:
-        """Return the definitions of its tools as it sends them.
+        """Return the definitions of its tools as it sends them; it is ended if it does not do so in time.
 
         Raises:
-            BursarError: upstream_protocol, and whatever it takes to ask.
+            BursarError: upstream_start, upstream_protocol, and whatever it takes to ask.
         """
         peer = await self.started()
+        within_s = min(self._upstream.timeout_s, START_S)
+        try:
+            async with asyncio.timeout(within_s):
+                return await self._listed(peer)
+        except TimeoutError:
+            what = f"{self._upstream.name} did not list its tools within {within_s:g} s"
+            self._lose(BursarError("upstream_start", what, "See `bursar mcp list`; give it a larger timeoutS"))
+            raise cast("BursarError", self._end) from None
+
+    async def _listed(self, peer: Peer) -> list[Mapping[str, Any]]:
         found: list[Mapping[str, Any]] = []
         cursor, seen, size = "", set[str](), 0
         for _ in range(_PAGES_MAX):
@@ -155,7 +165,7 @@ class Child:
             cursor = following
             seen.add(cursor)
         what = f"{self._upstream.name} lists more tools than can be looked at"
-        raise BursarError("upstream_protocol", what, "Choose some by `only` in its entry, or another server")
+        raise BursarError("upstream_protocol", what, "Use another server")
 
     async def ask(self, method: str, params: Mapping[str, Any], told: Told | None) -> Message:
         """Ask something of it when its turn comes, within the time that its entry gives.

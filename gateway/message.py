@@ -1,5 +1,6 @@
 """A message of another server, understood: what is long in it stays in a file until it is stored."""
 
+import codecs
 import json
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
@@ -53,6 +54,30 @@ class Message:
                 length -= len(block)
                 yield block
 
+    def head(self, text: str, most: int) -> str:
+        """Return a text in the message, of a long one the first characters, `most` at least."""
+        return text if not self.is_long(text) else next(self.blocks(text))[: 4 * most].decode("utf-8", "replace")
+
+    def as_json(self, value: object) -> Iterator[bytes]:
+        """Yield a value in the message as JSON, with its long texts; one that was long as a whole as it was sent.
+
+        Raises:
+            RecursionError: it is too deep.
+        """
+        if isinstance(value, str) and self.is_long(value):
+            yield from self.blocks(value)
+            return
+        form = utf8(json.dumps(value, ensure_ascii=False)).encode()
+        first, *others = form.split(f'"{self._mark}:'.encode()) if self._mark else [form]
+        yield first
+        for other in others:
+            number, _, after = other.partition(b'"')
+            yield b'"'
+            decoder = codecs.getincrementaldecoder("utf-8")()
+            for block in self.blocks(f"{self._mark}:{number.decode()}"):
+                yield json.dumps(decoder.decode(block), ensure_ascii=False)[1:-1].encode()
+            yield b'"' + after
+
     @property
     def is_large(self) -> bool:
         """Whether it was long."""
@@ -82,7 +107,7 @@ class Message:
 def understood(frame: Frame) -> Message | None:
     """Understand a short message; None if it is no JSON object."""
     try:
-        value = json.loads(frame.data.decode("utf-8", "replace"))
+        value = json.loads(frame.data.decode("utf-8-sig", "replace"))
     except (ValueError, RecursionError):
         return None
     return Message(cast("dict[str, Any]", value), frame.size) if isinstance(value, dict) else None

@@ -37,7 +37,8 @@ _SPARE = 4
 """Long messages besides the answers that are awaited, taken apart at a time."""
 
 _TASKS_MAX = 1000
-_NUMBER = re.compile(rb'"id"\s{0,8}:\s{0,8}(\d{1,15})')
+_NUMBER = re.compile(rb'"id"\s{0,8}:\s{0,8}"?(\d{1,15})')
+_DIGITS_MAX = 16
 
 Told = Callable[[float, float | None, str], Coroutine[Any, Any, None]]
 """Is told of the progress of a call."""
@@ -250,7 +251,7 @@ class Peer:
             self._answer(number, method) if number is not None else self._note(method, value.get("params"))
             message.close()
             return
-        asked = self._asked.get(number) if isinstance(number, int) and not isinstance(number, bool) else None
+        asked = self._asked.get(_as_number(number))
         if asked is None or asked.answer.done():
             message.close()
         else:
@@ -323,6 +324,15 @@ class PartialError(BursarError):
     def __init__(self, frame: Frame, message: str) -> None:
         super().__init__("upstream_protocol", message, "Ask it for less at a time")
         self.frame = frame
+
+
+def _as_number(number: object) -> int:
+    """Read the number of a request in an answer; some servers give it back as a text, or with a point."""
+    if isinstance(number, float) and number.is_integer():
+        return int(number)
+    if isinstance(number, str) and number.isascii() and number.isdecimal() and len(number) < _DIGITS_MAX:
+        return int(number)
+    return number if isinstance(number, int) and not isinstance(number, bool) else 0
 
 
 def written(message: Mapping[str, Any]) -> bytes:

@@ -13,7 +13,7 @@ import anyio.to_thread
 from ..artifacts import Artifact, Writer
 from ..artifacts.records import Fact as RecordFact
 from ..budget.ceilings import PICTURE_BYTES
-from ..budget.clean import clean, utf8
+from ..budget.clean import clean
 from ..budget.previews.preview import Hint
 from ..content.picture_kinds import FORMATS
 from ..errors import BursarError
@@ -27,8 +27,10 @@ _INSPECT = "bursar.content.pictures:inspect"
 _DECODING_S = 8.0
 _BLOCKS_MAX = 64
 _LINKS_SHOWN = 5
-_ERROR_CHARACTERS = 500
-_ERROR_STORED_FROM_CHARACTERS = 1000
+_QUESTIONS_SHOWN = 3
+_SAID_CHARACTERS = 500
+_BRIEF = 200
+_STORED_FROM_CHARACTERS = 1000
 _COMPARED_BYTES = 4 * 1024**2
 
 _SUFFIXES = {
@@ -68,6 +70,8 @@ class Result:
         Raises:
             BursarError: upstream_error or needs_input, as the server says; what storing raises.
         """
+        if "error" in self.message.value:
+            raise await self._refused(mapping(self.message.value["error"]))
         result = self._result()
         blocks = _blocks(result)
         if result.get("isError") is True:
@@ -81,9 +85,10 @@ class Result:
         if structured is not None and not self._says_the_same(texts, structured):
             if writer is None or (not texts and output is writer):
                 writer = writer or self.call.output(f"{self.label}.json")
-                await self._poured(writer, self._json(structured))
+                await self._poured(writer, self.message.as_json(structured))
             else:
-                self._facts["structured"] = await self._kept(f"{self.label}-structured.json", self._json(structured))
+                whole = self.message.as_json(structured)
+                self._facts["structured"] = await self._kept(f"{self.label}-structured.json", whole)
         for number, block in enumerate(block for block in blocks if not _is_text(block)):
             if number >= _BLOCKS_MAX:
                 await self._rest([block for block in blocks if not _is_text(block)][_BLOCKS_MAX:])
@@ -99,25 +104,29 @@ class Result:
         return Done(self._facts, writer, Hint(), picture=self._picture)
 
     def _result(self) -> Mapping[str, Any]:
-        value = self.message.value
-        if "error" in value:
-            error = mapping(value["error"])
-            said = clean(self._shown(text(error.get("message"))), _ERROR_CHARACTERS)
-            raise BursarError("upstream_error", f"{self.label} says: {said} ({error.get('code')})", "Mend the call")
-        found = mapping(value.get("result"))
-        if not found and not isinstance(value.get("result"), dict):
+        found = mapping(self.message.value.get("result"))
+        if not found and not isinstance(self.message.value.get("result"), dict):
             raise BursarError("upstream_protocol", f"{self.label} gave no result", "Call again")
         if found.get("resultType") == "input_required" or found.get("inputRequests"):
-            asked = clean(self._shown(_question(found)), _ERROR_CHARACTERS)
+            requests = list(mapping(found.get("inputRequests")).values())[:_QUESTIONS_SHOWN]
+            asked = "; ".join(self._said(mapping(mapping(one).get("params")).get("message")) for one in requests)
             what = f"{self.label} asks its user{f': {asked}' if asked else ''}"
             raise BursarError("needs_input", what, "Give what it asks for as arguments, or ask the user")
         return found
+
+    async def _refused(self, error: Mapping[str, Any]) -> BursarError:
+        """Return an error of the protocol; one that is long is stored."""
+        said, details = self._said(error.get("message")) or "nothing of why", self._details(error.get("data"))
+        if self.message.size > _STORED_FROM_CHARACTERS:
+            await self._kept(f"{self.label}-error.json", self.message.as_json(error))
+        what = f"{self.label} says: {said} ({clean(str(error.get('code')), 20)}){f': {details}' if details else ''}"
+        return BursarError("upstream_error", what, "Mend the call")
 
     async def _error(self, blocks: Sequence[Block]) -> BursarError:
         """Return what the server says went wrong; a longer text is stored."""
         texts = [block for block in blocks if _is_text(block)]
         said = " ".join(self._ends_of(_text(block)) for block in texts[:3])
-        if len(said) > _ERROR_STORED_FROM_CHARACTERS or any(self.message.is_long(_text(block)) for block in texts):
+        if len(said) > _STORED_FROM_CHARACTERS or any(self.message.is_long(_text(block)) for block in texts):
             await self._write(self.call.output(f"{self.label}-error.txt"), texts)
         shown = _ends(clean(self._shown(said), len(said) + 1)) or "nothing of why"
         return BursarError("upstream_error", f"{self.label} says: {shown}", "Mend the call, or try another tool")
@@ -126,12 +135,10 @@ class Result:
         if not self.message.is_long(said):
             return said
         blocks = list(self.message.blocks(said))
-        return (blocks[0][:_ERROR_STORED_FROM_CHARACTERS] + blocks[-1][-_ERROR_STORED_FROM_CHARACTERS:]).decode(
-            "utf-8", "replace"
-        )
+        return (blocks[0][:_STORED_FROM_CHARACTERS] + blocks[-1][-_STORED_FROM_CHARACTERS:]).decode("utf-8", "replace")
 
     def _head(self, said: str) -> Iterator[bytes]:
-        yield next(self.message.blocks(said), b"")[: 4 * _ERROR_STORED_FROM_CHARACTERS]
+        yield next(self.message.blocks(said), b"")[: 4 * _STORED_FROM_CHARACTERS]
 
     async def _write(self, writer: Writer, texts: Sequence[Block]) -> None:
         """Write texts one behind the other, with a line break between them."""
@@ -144,8 +151,12 @@ class Result:
         blanking = Blanking(self.upstream.secrets)
 
         def pour() -> None:
-            for block in blocks:
-                writer.write(blanking.feed(block))
+            try:
+                for block in blocks:
+                    writer.write(blanking.feed(block))
+            except RecursionError:
+                what = f"what {self.label} gave is nested too deep to be written"
+                raise BursarError("upstream_protocol", what, "Ask it for something flatter") from None
             writer.write(blanking.end())
 
         if self.message.is_large:
@@ -153,6 +164,19 @@ class Result:
         else:
             pour()
         self._blanked += blanking.found
+
+    def _said(self, told: object, most: int = _SAID_CHARACTERS) -> str:
+        """Return the beginning of what a text of the server says, in one line."""
+        return clean(self._shown(self.message.head(text(told), most)), most)
+
+    def _details(self, data: object) -> str:
+        """Return the beginning of what an error has besides its message."""
+        if isinstance(data, str) or not data:
+            return self._said(data, _BRIEF)
+        with suppress(RecursionError):
+            head = next(self.message.as_json(data))[: 4 * _SAID_CHARACTERS]
+            return clean(self._shown(head.decode("utf-8", "replace")), _BRIEF)
+        return ""
 
     def _shown(self, said: str) -> str:
         return self.upstream.secrets.blanked(said)
@@ -167,16 +191,6 @@ class Result:
     def _suffix(self, texts: Sequence[Block]) -> str:
         head = next(self._head(_text(texts[0])), b"").lstrip()[:1]
         return "json" if head in (b"{", b"[") and len(texts) == 1 else "txt"
-
-    def _json(self, value: object) -> Iterator[bytes]:
-        """Write a value as JSON; one that was taken out is written as it was sent."""
-        if self.message.is_long(value):
-            return self.message.blocks(cast("str", value))
-        try:
-            return iter([utf8(json.dumps(value, ensure_ascii=False)).encode()])
-        except RecursionError:
-            what = f"what {self.label} gave is nested too deep to be written"
-            raise BursarError("upstream_protocol", what, "Ask it for something flatter") from None
 
     def _says_the_same(self, texts: Sequence[Block], structured: object) -> bool:
         """Tell whether texts say all that a structured result does."""
@@ -200,16 +214,16 @@ class Result:
         """Store a block that is no text."""
         kind = block.get("type")
         if kind in ("image", "audio"):
-            await self._blob(text(block.get("data")), text(block.get("mimeType")), str(kind))
+            await self._blob(text(block.get("data")), self._said(block.get("mimeType"), 80), str(kind))
         elif kind == "resource":
             await self._resource(mapping(block.get("resource")))
         elif kind != "resource_link":
-            kept = await self._kept(f"{self.label}-block.json", self._json(block))
-            self._tell("other", kept, {"type": clean(str(kind), 40)})
+            kept = await self._kept(f"{self.label}-block.json", self.message.as_json(block))
+            self._tell("other", kept, {"type": self._said(kind, 40)})
 
     async def _resource(self, held: Mapping[str, Any]) -> None:
         """Store a resource that is sent along."""
-        uri, form = clean(self._shown(text(held.get("uri")))), text(held.get("mimeType"))
+        uri, form = self._said(held.get("uri")), self._said(held.get("mimeType"), 80)
         if "blob" in held:
             await self._blob(text(held["blob"]), form, "resource", uri)
             return
@@ -237,7 +251,7 @@ class Result:
                 told["unreadable"] = str(found["bad"])
             if not is_whole:
                 told["unreadable"] = "what was sent is not all base64"
-            facts: dict[str, RecordFact] = {"type": clean(form, 80), **told, **({"uri": uri} if uri else {})}
+            facts: dict[str, RecordFact] = {"type": form, **told, **({"uri": uri} if uri else {})}
             kept = await writer.finish("whole" if is_whole else "partial", facts=facts)
         self._tell(name, kept, {key: value for key, value in facts.items() if value})
 
@@ -271,19 +285,20 @@ class Result:
             self._facts[f"{name}_is"] = f"{said}, {kept.size:,} bytes"
 
     async def _rest(self, blocks: Sequence[Block]) -> None:
-        kept = await self._kept(f"{self.label}-blocks.json", self._json([dict(block) for block in blocks]))
+        kept = await self._kept(f"{self.label}-blocks.json", self.message.as_json([dict(block) for block in blocks]))
         self._tell("more", kept, {"blocks": len(blocks)})
 
     async def _link(self, links: Sequence[Block]) -> None:
         """Name the resources that a result points to."""
         if not links:
             return
-        named = [clean(self._shown(f"{link.get('uri', '')} {link.get('name', '')}".strip()), 200) for link in links]
-        self._facts["links"] = named[:_LINKS_SHOWN]
-        if len(links) > _LINKS_SHOWN:
-            self._facts["all_links"] = await self._kept(
-                f"{self.label}-links.json", self._json([dict(link) for link in links])
-            )
+        shown = [
+            (self._said(link.get("uri"), _BRIEF), self._said(link.get("name"), 80)) for link in links[:_LINKS_SHOWN]
+        ]
+        self._facts["links"] = [f"{uri} {name}".strip() for uri, name in shown]
+        if len(links) > _LINKS_SHOWN or self.message.is_large:
+            whole = self.message.as_json([dict(link) for link in links])
+            self._facts["all_links"] = await self._kept(f"{self.label}-links.json", whole)
 
 
 def _blocks(result: Mapping[str, Any]) -> list[Block]:
@@ -302,9 +317,9 @@ def _text(block: Block) -> str:
 
 def _ends(said: str) -> str:
     """Return the beginning and the end of what is said: programs tell last why they failed."""
-    if len(said) <= _ERROR_CHARACTERS:
+    if len(said) <= _SAID_CHARACTERS:
         return said
-    return f"{said[: _ERROR_CHARACTERS // 2]} … {said[-_ERROR_CHARACTERS // 2 :]}"
+    return f"{said[: _SAID_CHARACTERS // 2]} … {said[-_SAID_CHARACTERS // 2 :]}"
 
 
 def _loaded(said: str) -> object:
@@ -315,13 +330,6 @@ def _loaded(said: str) -> object:
 
 
 _NOTHING = object()
-
-
-def _question(result: Mapping[str, Any]) -> str:
-    """Return what a server asks its user for."""
-    requests = mapping(result.get("inputRequests")).values()
-    said = [text(mapping(mapping(one).get("params")).get("message")) for one in requests]
-    return "; ".join(filter(None, said))
 
 
 def _suffix_of(form: str, usual: str) -> str:

@@ -22,7 +22,7 @@ def behind(tmp_path):
         settings = {"root": (root,), "data_dir": tmp_path / "data", "mcp": (file,), **settings}
         async with open_dispatcher(Settings(**settings)) as dispatcher:
             tool = next(tool for tool in dispatcher.tools.values() if hasattr(tool, "_gateway"))
-            yield Behind(dispatcher, tool._gateway)
+            yield Behind(dispatcher, tool._gateway, settings["data_dir"])
 
     return opened
 

@@ -29,6 +29,8 @@ HARMLESS = {
     "unknown id": "after all",
     "twice": "first",
     "storm": "after all",
+    "number as text": "after all",
+    "mark of byte order": "after all",
     "surrogate": "a\ufffdb",
     "bad utf-8": "a\ufffdb",
 }
@@ -48,6 +50,20 @@ async def test_a_harmless_fault_costs_nothing(behind, how):
         assert (await servers.call("stub.say", {"text": "again"}))["preview"] == "again"
 
 
+async def test_what_is_long_is_told_by_its_beginning_and_kept_whole_wherever_it_stands(behind):
+    long = "é" * 700_000
+    async with behind({"stub": entry()}) as servers:
+        links = await servers.call("stub.fault", {"how": "long links"})
+        assert links["links"][0].startswith("x://éé")
+        assert json.loads(servers.kept("*-links.json"))[0]["uri"] == f"x://{long}"
+        assert "other" in await servers.call("stub.fault", {"how": "long other"})
+        kept = json.loads(servers.kept("*-block.json"))
+        assert kept == {"type": "strange", "data": f'say "{long}', "more": [long, 1]}
+        assert "it was éé" in await servers.refused("stub.fault", {"how": "long error"})
+        assert json.loads(servers.kept("*-error.json"))["data"] == {"why": long}
+        assert "who is éé" in await servers.refused("stub.fault", {"how": "long question"})
+
+
 async def test_no_depth_of_nesting_is_a_fault_of_the_server_itself(behind):
     async with behind({"stub": entry()}) as servers:
         for depth in range(900, 1000):
@@ -60,6 +76,14 @@ async def test_silence_ends_with_its_time(behind):
         assert "upstream_timeout: stub did not answer within 1 s" in await servers.refused(
             "stub.fault", {"how": "silence"}
         )
+
+
+async def test_a_server_that_lists_no_tools_in_time_is_ended(behind):
+    async with behind({"stub": entry("listless", bursar={"timeoutS": 1})}) as servers:
+        for _ in range(2):
+            told = await servers.refused("stub.say", {"text": "a"})
+            assert told.startswith("upstream_start: stub did not list its tools within 1 s")
+        assert not any(child.calls for child in servers.gateway.children._running.values())
 
 
 async def test_a_server_that_keeps_ending_is_left_alone_for_a_while(behind):

@@ -22,8 +22,9 @@ def content(path):
 class Behind:
     """A choke point with servers behind it, and what it has answered."""
 
-    def __init__(self, dispatcher, gateway):
+    def __init__(self, dispatcher, gateway, data):
         self.dispatcher = dispatcher
+        self.data = data
         self.gateway = gateway
 
     async def answer(self, called, patience_s=25.0, **arguments):
@@ -36,6 +37,11 @@ class Behind:
         answer = await self.answer("call_tool", patience_s, tool=tool, arguments=given or {}, **besides)
         assert not answer.is_error, answer.text
         return Reply.parse(answer.text).value
+
+    def kept(self, pattern):
+        """Return what the only artifact whose file is called so holds."""
+        (found,) = self.data.glob(f"bursar/*/{pattern}")
+        return found.read_bytes()
 
     async def refused(self, tool, given=None, **besides):
         """Call a tool of another server, and return the error."""

@@ -1,6 +1,6 @@
 """A server to put behind another: says and does whatever a test needs, over standard input and output; plain Python.
 
-python mcp_stub.py [old|modern] [PATH of tools as JSON]
+python mcp_stub.py [old|modern|silent|listless] [PATH of tools as JSON]
 """
 
 import base64
@@ -27,6 +27,13 @@ RESULTS = {
     "broken base64": {"result": {"content": [{"type": "image", "data": "!!!not base64", "mimeType": "image/png"}]}},
     "no picture": {"result": {"content": [{"type": "image", "data": "AAAA", "mimeType": "image/png"}]}},
     "many blocks": {"result": {"content": [{"type": "resource_link", "uri": f"x://{at}"} for at in range(5000)]}},
+}
+LONG = "é" * 700_000
+LONG_RESULTS = {
+    "long links": {"result": {"content": [{"type": "resource_link", "uri": "x://" + LONG, "name": "n"}]}},
+    "long other": {"result": {"content": [{"type": "strange", "data": 'say "' + LONG, "more": [LONG, 1]}]}},
+    "long error": {"error": {"code": -1, "message": "it was " + LONG, "data": {"why": LONG}}},
+    "long question": {"result": {"inputRequests": {"a": {"params": {"message": "who is " + LONG}}}}},
 }
 STATE = {"count": 0}
 LOCK = threading.Lock()
@@ -184,9 +191,14 @@ def fault(number, how):
     if how == "requests":
         for at in range(300):
             send({"id": f"r{at}", "method": "sampling/createMessage", "params": {"messages": at}})
-    if how in RESULTS:
-        send({"id": number, **RESULTS[how]})
+    if how in RESULTS or how in LONG_RESULTS:
+        send({"id": number, **(RESULTS | LONG_RESULTS)[how]})
         return
+    if how == "number as text":
+        send({"id": str(number), "result": {"content": [{"type": "text", "text": "after all"}]}})
+        return
+    if how == "mark of byte order":
+        write("\ufeff")
     if how == "closed output":
         os.close(1)
         time.sleep(1000)
@@ -262,6 +274,8 @@ def main():
                     "serverInfo": about,
                 }
                 send({"id": number, "result": result})
+        elif method == "tools/list" and MODE == "listless":
+            pass
         elif method == "tools/list":
             send({"id": number, "result": {"tools": tools()}})
         elif method == "resources/read":
