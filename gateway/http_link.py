@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from ..guard.net.endpoint import Endpoint, Posted
 
 _SESSION = "mcp-session-id"
+_EVENTS = "text/event-stream"
+_KINDS = ("application/json", _EVENTS)
 _SAID_BYTES = 2000
+_SAID_CHARACTERS = 200
 _END_S = 2.0
 
 
@@ -100,47 +103,38 @@ class HttpLink:
             if message.get("method") == "initialize":
                 self._session = answer.headers.get(_SESSION, "")
             kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
-            if answer.status >= 400 and kind != "application/json":
-                raise await self._refused(answer)
-            if answer.status in (401, 403):
-                raise await self._refused(answer)
-            if answer.status == 404 and self._session:
-                error = await self._refused(answer)
-                self.ended(error)
-                raise error
-            if 300 <= answer.status < 400:
-                raise BursarError(
-                    "upstream_protocol",
-                    f"{self._upstream.name} answers with a redirect ({answer.status})",
-                    "Name the address that it leads to",
-                )
-            if number is None or answer.status == 202:
+            if (coding := answer.headers.get("content-encoding", "identity")) != "identity":
+                kind = f"{kind} in {coding}"
+            if number is None and answer.status < 300:
                 async for _ in answer.chunks:
                     pass
-                if number is not None:
-                    raise BursarError(
-                        "upstream_protocol",
-                        f"{self._upstream.name} takes a request without an answer",
-                        "See its documentation",
-                    )
                 return
-            cut = _Events(frames) if kind == "text/event-stream" else _Whole(frames)
+            if answer.status == 404 and self._session:
+                error = BursarError(
+                    "upstream_ended",
+                    f"{self._upstream.name} has forgotten its session",
+                    "Call again: a new one is begun",
+                )
+                self.ended(error)
+                raise error
+            if kind not in _KINDS or 300 <= answer.status < 400 or answer.status in (202, 401, 403):
+                raise self._refused(answer.status, await _head(answer), kind)
+            cut, head = _Events(frames) if kind == _EVENTS else _Whole(frames), b""
             async for chunk in answer.chunks:
+                head += chunk[: _SAID_BYTES - len(head)]
                 for frame in cut.feed(chunk):
                     self.hear(frame, number)
             for frame in cut.end():
                 self.hear(frame, number)
-        what = BursarError(
-            "upstream_protocol", f"{self._upstream.name} ended its answer before it was whole", "Call again"
-        )
-        self.failed(what, number)
+        self.failed(self._refused(answer.status, head, kind), number)
 
     def _headers(self, message: Mapping[str, Any]) -> dict[str, str]:
         params = cast("Mapping[str, Any]", message.get("params") or {})
         meta = cast("Mapping[str, Any]", params.get("_meta") or {})
         version = meta.get("io.modelcontextprotocol/protocolVersion") or self.version
         headers = {
-            "accept": "application/json, text/event-stream",
+            "accept": ", ".join(_KINDS),
+            "accept-encoding": "identity",
             "content-type": "application/json",
             "user-agent": f"bursar/{__version__}",
             **({"mcp-protocol-version": str(version)} if version else {}),
@@ -170,23 +164,35 @@ class HttpLink:
         arguments = cast("Mapping[str, Any]", params.get("arguments") or {})
         return headers | mcp_param_headers(x_mcp_header_map(schema), arguments)
 
-    async def _refused(self, answer: "Posted") -> BursarError:
-        """Tell why a request was refused, with what the server says of it."""
-        said = b""
-        async for chunk in answer.chunks:
-            said += chunk
-            if len(said) > _SAID_BYTES:
-                break
-        text = clean(self._upstream.secrets.blanked(said[:_SAID_BYTES].decode("utf-8", "replace")), 200)
-        words = f"{self._upstream.name} answers {answer.status}{f': {text}' if text else ''}"
-        if answer.status in (401, 403):
+    def _refused(self, status: int, head: bytes, kind: str) -> BursarError:
+        """Tell why a request has no answer, with what the server says of it."""
+        name = self._upstream.name
+        text = clean(self._upstream.secrets.blanked(head.decode("utf-8", "replace")), _SAID_CHARACTERS)
+        said = f": {text}" if text else ""
+        if status in (401, 403):
             fix = "Set its token in `headers` of its entry, and restart bursar"
-            return BursarError("upstream_auth", words, fix)
-        if answer.status == 404 and self._session:
-            return BursarError(
-                "upstream_ended", f"{self._upstream.name} has forgotten its session", "Call again: a new one is begun"
-            )
-        return BursarError("upstream_error", words, "Try again later" if answer.status >= 500 else "See its address")
+            return BursarError("upstream_auth", f"{name} answers {status}{said}", fix)
+        if 300 <= status < 400:
+            what = f"{name} answers with a redirect ({status})"
+            return BursarError("upstream_protocol", what, "Name the address that it leads to")
+        if status >= 400:
+            fix = "Try again later" if status >= 500 or status == 429 else "See its address"
+            return BursarError("upstream_error", f"{name} answers {status}{said}", fix)
+        if kind not in _KINDS:
+            form = clean(kind, 60) or "nothing"
+            what = f"{name} answers with {form}, which is no message{said}"
+            return BursarError("upstream_protocol", what, "See that its url is that of its endpoint")
+        return BursarError("upstream_protocol", f"{name} ended its answer before it was whole{said}", "Call again")
+
+
+async def _head(answer: "Posted") -> bytes:
+    """Return the beginning of an answer."""
+    head = b""
+    async for chunk in answer.chunks:
+        head += chunk[: _SAID_BYTES - len(head)]
+        if len(head) == _SAID_BYTES:
+            break
+    return head
 
 
 class _Whole:

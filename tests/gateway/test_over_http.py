@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from behind import content
-from loopback import redirect, site
+from loopback import page, redirect, site
 from serving import serving
 
 pytestmark = pytest.mark.anyio
@@ -38,11 +38,28 @@ async def test_what_a_request_asks_for_stands_in_its_headers_too(behind):
             assert child._peer.modern
 
 
-async def test_a_redirect_is_not_followed_but_named(behind):
-    async with site({"/mcp": redirect("http://127.0.0.1:9/mcp")}) as far:
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (redirect("http://127.0.0.1:9/mcp"), "far answers with a redirect (302). Name the address that it leads to"),
+        (
+            page(b"<p>log in</p>", Content_Type="text/html"),
+            "far answers with text/html, which is no message: <p>log in</p>. See that its url",
+        ),
+        (page(b'{"no":1}', 500, Content_Type="application/json"), 'far answers 500: {"no":1}. Try again later'),
+        (page(b"slower", 429, Content_Type="text/plain"), "far answers 429: slower. Try again later"),
+        (page(b"{}", Content_Type="application/json"), "far ended its answer before it was whole: {}. Call again"),
+        (
+            page(b"{}", Content_Type="application/json", Content_Encoding="br"),
+            "far answers with application/json in br, which is no message",
+        ),
+    ],
+)
+async def test_an_answer_that_is_none_is_told_with_what_it_says(behind, answer, told):
+    async with site({"/mcp": answer}) as far:
         address = far.url("/mcp", "127.0.0.1")
         async with behind({"far": {"url": address}}) as servers:
-            assert "far answers with a redirect (302)" in await servers.refused("far.say", {"text": "a"})
+            assert told in await servers.refused("far.say", {"text": "a"})
 
 
 async def test_a_call_over_http_is_cancelled(behind):
