@@ -24,7 +24,7 @@ LABEL_MAX_CHARACTERS = 60
 _WRITTEN = "id content state size lines sha256 tool did created mtime_ns".split()
 _STATES = ("whole", "live", "partial")
 _BEYOND = 1 << 63
-_LATEST_S = 1e11
+LATEST_S = 1e11
 """The year 5138."""
 
 
@@ -164,7 +164,7 @@ def _count(value: object) -> int:
 
 
 def _time(value: object) -> float:
-    if not isinstance(value, int | float) or not abs(value) < _LATEST_S:  # not a number is not below anything
+    if not isinstance(value, int | float) or not abs(value) < LATEST_S:  # not a number is not below anything
         raise ValueError(value)
     return float(value)
 

@@ -15,7 +15,7 @@ from . import locks, ownership, records, usage
 from .folder import ABSENT, TEMPORARY, Folder, is_local
 from .limits import Limits
 from .ownership import OWNER
-from .session import DIRECTORY
+from .session import BESIDE, DIRECTORY
 from .usage import LOCK, Usage
 
 _GONE, _SWEPT = ".gone-", ".swept"
@@ -154,7 +154,7 @@ def _sessions(root: Folder) -> list[_Found]:
 
 
 def _look_at(folder: Folder, name: str) -> _Found:
-    is_empty = {file.name for file in folder.entries()} <= {OWNER, LOCK}
+    is_empty = {file.name for file in folder.entries()} <= BESIDE
     return _Found(name, _owner_of(folder), folder.size(), is_empty, _used(folder))
 
 

@@ -8,8 +8,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from ..errors import BursarError
-from . import errors, records
+from . import calls, errors, records
 from .artifact import Artifact, Opener
+from .calls import CALLS, REPLIES, Exchange
 from .catalog import Catalog
 from .contents import Contents
 from .folder import Folder
@@ -23,6 +24,9 @@ from .writer import Writer
 
 DIRECTORY = re.compile(r"[a-z2-7]{12}", re.ASCII)
 """What a session's directory is called: the beginning of a hash of its handle."""
+
+BESIDE = {LOCK, OWNER, CALLS, REPLIES}
+"""Names of the files of a session that are no artifact's."""
 
 _TOUCH_EVERY_S = 60.0
 _NEIGHBOURS_MAX = 4
@@ -84,9 +88,9 @@ class Session:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is stored in it; reads the directory."""
+        """Whether no artifact is stored in it; reads the directory."""
         with suppress(OSError):
-            return {entry.name for entry in self._folder.entries()} <= {LOCK, OWNER}
+            return {entry.name for entry in self._folder.entries()} <= BESIDE
         return False
 
     def writer(self, *, tool: str, did: str, label: str = "output") -> Writer:
@@ -200,6 +204,20 @@ class Session:
     def remove(self, artifact: Artifact) -> None:
         """Let an artifact of this session cease to exist."""
         self.catalog.delete(artifact)
+
+    def note(self, exchange: Exchange, reply: str) -> None:
+        """Keep a call with the text it was answered with, if there is room; a failure changes nothing."""
+        with suppress(OSError, BursarError):
+            if not self.is_gone and self.room.left() > len(reply) * 4:
+                self.room.spend(calls.note(self._folder, exchange, reply, self.handle))
+
+    def exchanges(self) -> list[Exchange]:
+        """Return the calls in the order in which they were answered; what is damaged is left out."""
+        return list(calls.noted(self._folder))
+
+    def reply_to(self, exchange: Exchange) -> str:
+        """Return the exact reply to a call, with stars in the place of the handle; empty if it is not kept."""
+        return calls.reply_of(self._folder, exchange)
 
     def keep_tables(self, artifact: Artifact, made: Path) -> None:
         """Keep what a query made of an artifact of this session, if there is room: it goes with the artifact."""

@@ -11,7 +11,7 @@ import anyio
 import anyio.lowlevel
 import anyio.to_thread
 
-from ..artifacts import Artifact, Session, Store, Writer
+from ..artifacts import Artifact, Exchange, Session, Store, Writer
 from ..budget import reply
 from ..budget.ceilings import PICTURE_BYTES, Ceiling, ceiling_for, prints_pictures
 from ..budget.clean import clean
@@ -97,6 +97,10 @@ class CallRecord:
         content_bytes: size of that output.
         reply_bytes: size of the reply, as UTF-8.
         truncated: the reply shows a part.
+        kept_in: the session; it, and what follows, is kept with the reply and told to no log.
+        did: what was done, in one line.
+        artifacts: ids of those that the reply is of.
+        is_reading: it is answered from artifacts that were there before.
     """
 
     tool: str
@@ -107,11 +111,36 @@ class CallRecord:
     content_bytes: int = 0
     reply_bytes: int = 0
     truncated: bool = False
+    kept_in: Session | None = None
+    did: str = ""
+    artifacts: tuple[str, ...] = ()
+    is_reading: bool = False
 
     def close(self, took_s: float) -> None:
         """Write it into the log."""
-        log.event("call", **vars(self), took_ms=round(took_s * 1000, 1))
+        log.event("call", **{name: getattr(self, name) for name in _LOGGED}, took_ms=round(took_s * 1000, 1))
 
+    def exchange(self, took_s: float, picture: Picture | None) -> Exchange:
+        """Return what is kept of it in its session."""
+        return Exchange(
+            at=time.time(),
+            took_s=round(took_s, 4),
+            tool=clean(self.tool, 64),
+            did=self.did,
+            client=clean(self.client, 64),
+            ended=self.ended,
+            artifacts=self.artifacts,
+            is_reading=self.is_reading,
+            content_bytes=self.content_bytes,
+            is_partial=self.truncated,
+            picture="" if picture is None else picture.media_type,
+        )
+
+
+_LOGGED = "tool client session ended artifact content_bytes reply_bytes truncated".split()
+
+
+_UNANSWERED = Answer("")
 
 Turn = Callable[[CallRecord, Client, str], AbstractAsyncContextManager[None]]
 """Keeps a place among the running calls for one whose tool, session and sharer are known; may refuse it as `busy`."""
@@ -190,7 +219,7 @@ class Dispatcher:
             answer = Answer(self._without_credentials(line), code=error.code)
         except anyio.get_cancelled_exc_class():
             account.ended = "cancelled"
-            self._close(account, time.monotonic() - started)
+            self._close(account, time.monotonic() - started, client)
             raise
         except BaseException as error:  # noqa: BLE001 - SystemExit or a library's panic must not end the server
             log.crash(name)
@@ -199,10 +228,14 @@ class Dispatcher:
             answer = Answer(reply.error_line("internal_error", what, fix, client.ceiling), code="internal_error")
         account.ended = answer.code or "ok"
         account.reply_bytes = len(answer.text.encode())
-        self._close(account, time.monotonic() - started)
+        self._close(account, time.monotonic() - started, client, answer)
         return answer
 
-    def _close(self, account: CallRecord, took_s: float) -> None:
+    def _close(self, account: CallRecord, took_s: float, client: Client, answer: Answer = _UNANSWERED) -> None:
+        # What was refused before a session was looked for stands with the session that the caller works in, if any.
+        session = account.kept_in or self.sessions.current(client)
+        if session is not None:
+            session.note(account.exchange(took_s, answer.picture), answer.text)
         account.close(took_s)
         for observer in self.observers:
             observer(account, took_s)
@@ -216,7 +249,7 @@ class Dispatcher:
         session = await self.sessions.resolve_unlocked(arguments, client)
         if not session.is_surveyed:
             await anyio.to_thread.run_sync(session.survey)
-        account.session = session.directory.name
+        account.session, account.kept_in = session.directory.name, session
         sharer = client.sharer(session)
         is_known = False
         try:
@@ -243,7 +276,11 @@ class Dispatcher:
         with self._counted(session) as flight:
             began = anyio.current_time()
             call = self._call(tool, args, session, client)
-            outcome = await self._run(tool, args, call)
+            account.did = call.did
+            try:
+                outcome = await self._run(tool, args, call)
+            finally:
+                account.artifacts = tuple(one.artifact.id for one in call.writers if one.artifact is not None)
             if _length(outcome) > _SHARED_BYTES:
                 await flight.settle()
             left_s = call.patience_s * _GRACE - (anyio.current_time() - began)
@@ -346,6 +383,8 @@ class Dispatcher:
         self, outcome: Outcome, draft: reply.Draft, ceiling: Ceiling, account: CallRecord, within_s: float
     ) -> Answer:
         account.artifact = _kept_at(outcome)
+        account.artifacts = tuple(dict.fromkeys(_ids(outcome, account.kept_in)))
+        account.is_reading = isinstance(outcome, Reading)
         account.content_bytes = draft.content_bytes
         made = await self.fitter.fit(draft, ceiling, within_s)
         account.truncated = made.is_partial
@@ -413,6 +452,16 @@ def _names_artifacts(outcome: Outcome) -> bool:
         return False
     named = [outcome.output, *outcome.facts.values()]
     return any(isinstance(each, Artifact) for each in named) or any(map(_names_artifacts, outcome.parts))
+
+
+def _ids(outcome: Outcome, session: Session | None) -> Generator[str]:
+    """Yield the ids of the artifacts of a session that an outcome is of."""
+    given = (outcome.artifact,) if isinstance(outcome, Reading) else (outcome.output, *outcome.facts.values())
+    for artifact in given:
+        if isinstance(artifact, Artifact) and session is not None and artifact.handle == session.handle:
+            yield artifact.id
+    for part in () if isinstance(outcome, Reading) else outcome.parts:
+        yield from _ids(part, session)
 
 
 def _kept_at(outcome: Outcome) -> str:
