@@ -121,7 +121,7 @@ class Catalog:
             OSError: the directory could not be read, or nothing can be opened just now.
         """
         found: list[Record] = []
-        for artifact in self._ids():
+        for artifact in self.ids():
             try:
                 record = self.find(artifact)
             except OSError as error:
@@ -132,7 +132,12 @@ class Catalog:
                 found.append(record)
         return found
 
-    def _ids(self) -> list[str]:
+    def ids(self) -> list[str]:
+        """Return the ids of all artifacts, oldest first, without reading their records.
+
+        Raises:
+            OSError: the directory could not be read.
+        """
         names = [entry.name[:-5] for entry in self.folder.entries() if entry.name.endswith(".json") and _is_used(entry)]
         return sorted((name for name in names if records.ID.fullmatch(name)), key=records.number)
 
@@ -157,7 +162,7 @@ class Catalog:
         if not self._has_looked:
             self._has_looked = True
             with suppress(OSError):
-                for artifact in self._ids()[-_LOOK_BACK:]:
+                for artifact in self.ids()[-_LOOK_BACK:]:
                     self.find(artifact)
 
     def _keep(self, record: Record) -> None:

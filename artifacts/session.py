@@ -211,6 +211,17 @@ class Session:
             if not self.is_gone and self.room.left() > len(reply) * 4:
                 self.room.spend(calls.note(self._folder, exchange, reply, self.handle))
 
+    def ids(self) -> list[str]:
+        """Return the ids of all artifacts, oldest first, without reading their records.
+
+        Raises:
+            BursarError: read_failed.
+        """
+        try:
+            return self.catalog.ids()
+        except OSError as error:
+            raise errors.unreadable("the list of artifacts", error) from error
+
     def exchanges(self) -> list[Exchange]:
         """Return the calls in the order in which they were answered; what is damaged is left out."""
         return list(calls.noted(self._folder))

@@ -22,6 +22,7 @@ from .session import DIRECTORY, Session
 from .usage import LOCK, InUse
 
 if TYPE_CHECKING:
+    from .listing import Listed
     from .retention import Swept
 
 _ALPHABET = string.ascii_letters + string.digits
@@ -90,6 +91,33 @@ class Store:
         with suppress(OSError):  # a disk that can only be read
             usage.renew(folder, LOCK, self.limits)
         return session
+
+    def listed(self) -> "list[Listed]":
+        """List all sessions, the last used first, for whoever may read the disk anyway: no tool lists them. Blocks.
+
+        Raises:
+            BursarError: data_directory_refused or read_failed.
+        """
+        from .listing import listed
+
+        return listed(self._folder())
+
+    def visit(self, name: str) -> Session:
+        """Open a session by the name of its directory, for whoever may read the disk anyway: no tool does.
+
+        It has no handle, and being looked at does not count as being used.
+
+        Raises:
+            BursarError: unknown_session, session_locked or read_failed.
+        """
+        if not DIRECTORY.fullmatch(name):
+            raise errors.unknown_session()
+        try:
+            folder = self._folder().child(name)
+            in_use = InUse(folder)
+            return Session("", ownership.read(folder).name, folder, in_use, self.limits, self.attach)
+        except OSError as error:
+            raise _not_attached(error) from error
 
     def remove(self, handle: str, owner: str) -> None:
         """Remove a session and everything in it, because its owner wants it gone. Blocks.
