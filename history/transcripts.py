@@ -9,7 +9,6 @@ from typing import Any, cast
 
 from ..artifacts import Artifact
 from ..budget.request import Request, problems
-from ..budget.request.dialects import DIALECTS
 from ..budget.request.wire import Wire, get
 from ..errors import BursarError
 from . import file, wires
@@ -138,46 +137,3 @@ def _codex(lines: Iterable[Mapping[str, Any]]) -> Iterator[Wire]:
         kind = str(get(item, "type"))
         if kind in ("message", "reasoning") or kind.endswith(("_call", "_call_output")):
             yield item
-
-
-def converted(transcript: Transcript, dialect: str) -> list[Wire]:
-    """Return the messages in another form: texts, calls and results; of media only that they were there.
-
-    Reasoning stays out: it is signed for the provider that wrote it.
-    """
-    if dialect == transcript.dialect:
-        return list(transcript.messages)
-    form, out = DIALECTS[transcript.dialect], list[Wire]()
-    for message in transcript.messages:
-        role = form.role(message)
-        parts = list(form.parts(message))
-        results = [part for part in parts if part.kind == "result"]
-        within = [part.path for part in results]
-        own = [part for part in parts if not any(part.path[: len(path)] == path for path in within)]
-        said = [part.text or "[media]" for part in own if part.kind in ("text", "media") and part.value is not None]
-        calls = [part for part in parts if part.kind == "call"]
-        for part in results:
-            wires.append(dialect, out, wires.result(dialect, part, part.text))
-        if role == "assistant":
-            for one in wires.turn(dialect, "\n".join(said), calls):
-                out.append(one)
-        elif said:
-            spoken = DIALECTS[dialect].user("\n".join(said), None)
-            out.append({**spoken, "role": "system"} if role == "system" and dialect == "chat" else spoken)
-    return wires.mended(dialect, out)
-
-
-def markdown(transcript: Transcript) -> str:
-    """Return a conversation for people."""
-    form, lines = DIALECTS[transcript.dialect], list[str]()
-    for message in transcript.messages:
-        lines.append(f"## {form.role(message)}\n")
-        for part in form.parts(message):
-            if part.kind == "text":
-                lines.append(f"{part.text}\n")
-            elif part.kind in ("call", "result"):
-                fence = "`" * max(3, 1 + max((len(run) for run in part.text.split() if set(run) == {"`"}), default=0))
-                lines.append(f"{part.kind} {part.name or part.call}\n\n{fence}\n{part.text}\n{fence}\n")
-            elif part.kind == "media":
-                lines.append("[media]\n")
-    return "\n".join(lines)

@@ -169,7 +169,7 @@ def _write(text: str) -> None:
 def _describe_history(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("what", choices=("check", "export", "digest", "delete"))
     parser.add_argument("file", type=Path, help="a history of bursar's, a transcript of Claude Code or Codex, or JSON")
-    forms = ("chat", "responses", "anthropic", "markdown")
+    forms = ("chat", "responses", "anthropic", "atif", "markdown")
     parser.add_argument("--as", dest="form", choices=forms, default="chat", help="of an export")
     parser.add_argument("--tokens", type=_above(0), default=2000, metavar="N", help="of a digest")
     _with_data(parser)
@@ -181,15 +181,18 @@ def _history(given: argparse.Namespace) -> int:
 
     Exit status 1 of a check: it is damaged.
     """
-    from ..history import conversation, handover, transcripts
+    from ..history import conversation, exports, handover, transcripts
 
     if given.what == "delete":
         conversation.delete(given.file, given.data_dir)
         return 0
     found = transcripts.load(given.file, given.data_dir)
     if given.what == "export":
-        is_text = given.form == "markdown"
-        _write(transcripts.markdown(found) if is_text else json.dumps(transcripts.converted(found, given.form)))
+        if given.form == "markdown":
+            _write(exports.markdown(found))
+        else:
+            is_atif = given.form == "atif"
+            _write(json.dumps(exports.trajectory(found) if is_atif else exports.converted(found, given.form)))
     elif given.what == "digest":
         _write(handover.handover(found, given.tokens))
     else:

@@ -124,6 +124,20 @@ class Draft:
 
     # What is left alone
 
+    @property
+    def least(self) -> Size:
+        """What any compaction leaves at least: instructions, what the user said first and last, what is pinned."""
+        pins = self._request.pins
+        size = self._replayed.overhead
+        for row in self._rows:
+            one = row.original
+            is_fixed = row.index in pins or (row.index in self._fixed and one.role != "assistant")
+            if (is_fixed or one.role == "system") and row.sent is one:
+                said = {part.path for part in one.of_user if part.kind in ("text", "media")}
+                costs = zip(one.parts, one.sizes, strict=True)
+                size += sum((cost for part, cost in costs if part.path in said), Size())
+        return size
+
     @cached_property
     def _fixed(self) -> frozenset[int]:
         """The goal, the newest prompt, the current step's instruction, what is pinned."""

@@ -109,7 +109,9 @@ def _sentences(one: Measured) -> Iterable[str]:
 def _errors(one: Measured) -> Iterable[str]:
     """Yield the lines of results in which tools tell of failures, the last first."""
     for part in one.parts:
-        if part.kind == "result":
-            for line in reversed(part.text[-_SEARCHED_MAX_CHARACTERS:].splitlines()):
-                if any(word in line for word in _ERROR_WORDS):
+        text = part.text[-_SEARCHED_MAX_CHARACTERS:]
+        words = [word for word in _ERROR_WORDS if word in text]
+        if part.kind == "result" and words:
+            for line in reversed(text.splitlines()):
+                if any(word in line for word in words):
                     yield clean(line.strip(), _ERROR_MAX_CHARACTERS)

@@ -113,9 +113,12 @@ def plan(
     if (overhead := draft.share_of(replayed.overhead)) > limit.high:
         what = f"instructions and tools alone take {overhead:.0%} of the limit"
         raise _too_large("overhead_too_large", what, "Offer fewer tools, shorten the instructions", draft, before)
-    draft.compact()
-    if draft.share > 1:
-        what = f"all that may be left out leaves {draft.share:.0%} of the limit"
+    least = draft.share_of(draft.least)
+    if least <= 1:
+        draft.compact()
+        least = draft.share
+    if least > 1:
+        what = f"what may not be left out takes {least:.0%} of the limit"
         raise _too_large("request_too_large", what, "Shorten what is named, unpin it", draft, before)
     if share <= 1 and share - draft.share < limit.gain:
         return None

@@ -13,7 +13,7 @@ from .wire import Part, Path, Wire, digest, dumps
 
 _PLAUSIBLE_RATIOS = (0.5, 2.5)
 _MESSAGE_TOKENS, _CALL_TOKENS = 4, 12
-_COUNTED_MAX_BYTES = 1 << 20
+_COUNTED_MAX_BYTES = 256 << 10
 """Longer texts are estimated from samples."""
 
 _MEDIA_CHARACTERS_PER_TOKEN = 4

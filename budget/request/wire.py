@@ -58,7 +58,7 @@ class Part:
 
 def get(value: Wire, key: str) -> Any:  # noqa: ANN401 - whatever JSON can carry
     """Return a field of an object of either kind; None if it has none of that name."""
-    return cast("Mapping[str, Any]", value).get(key) if isinstance(value, Mapping) else getattr(value, key, None)
+    return cast("Mapping[str, Any]", value).get(key) if isinstance(value, dict | Mapping) else getattr(value, key, None)
 
 
 def put(value: Wire, path: Path, new: object) -> Any:  # noqa: ANN401 - whatever JSON can carry
@@ -89,13 +89,12 @@ def dumps(value: object, *, only_set: bool = False) -> str:
         value: it.
         only_set: of an SDK's objects without the fields that nobody gave a value, as the provider sent them.
     """
-    plain = partial(_plain, only_set=True) if only_set else _plain
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=plain)
+    return (_encode_set if only_set else _encode)(value)
 
 
 def digest(value: object) -> str:
     """Return 16 hexadecimal digits that tell one value from another, in any process."""
-    text = value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=_plain)
+    text = value if isinstance(value, str) else _encode_sorted(value)
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
@@ -106,6 +105,11 @@ def _plain(value: object, *, only_set: bool = False) -> object:
         return base64.b64encode(value).decode()
     dump = getattr(value, "model_dump", None)
     return dump(**({"exclude_unset": True} if only_set else {})) if callable(dump) else str(value)
+
+
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_plain).encode
+_encode_set = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=partial(_plain, only_set=True)).encode
+_encode_sorted = json.JSONEncoder(sort_keys=True, default=_plain).encode
 
 
 def blocks(content: Wire, path: Path) -> Iterator[Part]:

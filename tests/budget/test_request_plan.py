@@ -601,3 +601,11 @@ def test_neither_bursar_nor_its_server_imports_it():
     )
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert shown.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("dialect", FORMS)
+def test_what_cannot_fit_is_refused_before_anything_is_sacrificed(dialect, monkeypatch):
+    monkeypatch.setattr("bursar.budget.request.draft.Draft.compact", lambda draft: pytest.fail("sacrificed"))
+    messages = [*session(), {"role": "user", "content": "word " * 20_000}]
+    with pytest.raises(RequestTooLarge, match="what may not be left out takes"):
+        plan(of(dialect, messages), LIMIT)

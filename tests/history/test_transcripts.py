@@ -5,11 +5,13 @@ import re
 from pathlib import Path
 
 import pytest
+from atif import Trajectory
 from bursar.budget import tokens
 from bursar.errors import BursarError
 from bursar.history import Conversation, Limit
+from bursar.history.exports import converted, markdown, trajectory
 from bursar.history.handover import handover
-from bursar.history.transcripts import converted, load, markdown
+from bursar.history.transcripts import load
 from strict_provider import rejected
 
 HERE = Path(__file__).parent / "transcripts"
@@ -81,6 +83,35 @@ def test_what_holds_no_messages_is_refused(tmp_path, data):
     (tmp_path / "x").write_bytes(data)
     with pytest.raises(BursarError, match="history_unreadable"):
         load(tmp_path / "x")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_transcript_is_exported_as_a_trajectory(kind):
+    made = trajectory(load(HERE / f"{kind}.jsonl"))
+    read = Trajectory.model_validate(made)
+    called = {call.tool_call_id for step in read.steps for call in step.tool_calls or ()}
+    returned = {result.source_call_id for step in read.steps if step.observation for result in step.observation.results}
+    assert called
+    assert returned == called
+    for fact in ("Find why CI is red", "pytest -q", "FAILED tests/test_x.py::test_y", "The root cause is f"):
+        assert fact in json.dumps(made)
+
+
+def test_a_trajectory_has_thoughts_and_results_without_a_call(tmp_path):
+    path = tmp_path / "messages.json"
+    call = {"type": "tool_use", "id": "a", "name": "bash", "input": {"command": "make"}}
+    messages = [
+        {"role": "user", "content": "Go."},
+        {"role": "assistant", "content": [{"type": "thinking", "thinking": "Build it.", "signature": "x"}, call]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": "done"}]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "b", "content": "of nothing"}]},
+    ]
+    path.write_text(json.dumps(messages))
+    read = Trajectory.model_validate(trajectory(load(path)))
+    assert [step.source for step in read.steps] == ["user", "agent", "system"]
+    assert read.steps[1].reasoning_content == "Build it."
+    assert read.steps[1].observation.results[0].content == "done"
+    assert read.steps[2].observation.results[0].content == "of nothing"
 
 
 def test_people_read_a_conversation_as_markdown():
