@@ -119,6 +119,19 @@ class Store:
         except OSError as error:
             raise _not_attached(error) from error
 
+    def discard(self, name: str) -> None:
+        """Remove a session by the name of its directory, for whoever may write the disk anyway: no tool does. Blocks.
+
+        Raises:
+            BursarError: unknown_session, store_failed.
+        """
+        from .retention import remove
+
+        if not DIRECTORY.fullmatch(name):
+            raise errors.unknown_session()
+        with errors.storing("less"):
+            remove(self._folder(), name)
+
     def remove(self, handle: str, owner: str) -> None:
         """Remove a session and everything in it, because its owner wants it gone. Blocks.
 

@@ -26,6 +26,8 @@ JSON reply, and keeps the full content where `read_artifact` finds it.
   bursar token NAME >> FILE                make a token for an HTTP client: its hash goes into the file
                                            for --auth-tokens, the token itself is shown once
   bursar tools                             list the tools, their arguments and what they cost
+  bursar sessions|artifacts|show|grep|export|rm|stats
+                                           what was stored, and what it cost; each has a --help of its own
   bursar doctor                            try how well commands are kept in, and say what is missing
 
 For programs that call a model themselves; each has a --help of its own:
@@ -49,6 +51,10 @@ def main(words: Sequence[str] | None = None) -> None:
             raise SystemExit(run(words))
         if words and words[0] == "install":
             from .cli_install import run
+
+            raise SystemExit(run(words))
+        if words and words[0] in ("sessions", "artifacts", "show", "grep", "export", "rm", "stats"):
+            from .cli_store import run
 
             raise SystemExit(run(words))
         if words and words[0] == "mcp":
@@ -97,7 +103,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = Parser(
         prog="bursar",
         usage="bursar [serve | call TOOL NAME=TEXT ... | token NAME | tools | doctor] [settings]\n"
-        "       bursar install | mcp | fit | history | task ...",
+        "       bursar install | mcp | fit | history | task ...\n"
+        "       bursar sessions | artifacts | show | grep | export | rm | stats ...",
         description=_DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,

@@ -31,7 +31,7 @@ def test_the_wheel_holds_every_room_and_every_module_of_it(held):
 
 
 def test_the_server_starts_without_the_heavy_libraries():
-    heavy = {"tiktoken", "regex", "pathspec", "charset_normalizer", "lxml", "PIL", "typst", "turbohtml"}
+    heavy = {"tiktoken", "regex", "pathspec", "charset_normalizer", "lxml", "PIL", "typst", "turbohtml", "rich"}
     code = f"import sys, bursar.server.stdio; print(sorted({heavy!r} & set(sys.modules)))"
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert shown.stdout.strip() == "[]"
