@@ -28,7 +28,8 @@ JSON reply, and keeps the full content where `read_artifact` finds it.
   bursar tools                             list the tools, their arguments and what they cost
   bursar sessions|artifacts|show|grep|export|rm|stats
                                            what was stored, and what it cost; each has a --help of its own
-  bursar doctor                            try how well commands are kept in, and say what is missing
+  bursar doctor [--json]                   try everything, calling each tool once, and say what is wanting
+                                           and what cures it
 
 For programs that call a model themselves; each has a --help of its own:
 
@@ -62,19 +63,19 @@ def main(words: Sequence[str] | None = None) -> None:
 
             raise SystemExit(run(words))
         given = vars(_parser().parse_intermixed_args(words))
-        action, rest = given.pop("action"), given.pop("words")
+        action, rest, as_json = given.pop("action"), given.pop("words"), given.pop("json")
         settings = loaded(given)
         if action == "call":
             raise SystemExit(_call(settings, rest))
         if action == "token":
             _token(rest)
             return
-        if rest:
-            raise BursarError("bad_command_line", f"`bursar {action}` takes no {rest[0]!r}", "See `bursar --help`")
-        if action == "doctor":
+        if action == "doctor" and not rest:
             from .doctor import doctor
 
-            raise SystemExit(doctor(settings))
+            raise SystemExit(doctor(settings, as_json=as_json))
+        if rest:
+            raise BursarError("bad_command_line", f"`bursar {action}` takes no {rest[0]!r}", "See `bursar --help`")
         if action == "tools":
             from .cli_call import print_tools
 
@@ -112,6 +113,7 @@ def _parser() -> argparse.ArgumentParser:
     actions = ["serve", "call", "token", "tools", "doctor"]
     parser.add_argument("action", nargs="?", choices=actions, default="serve", help=argparse.SUPPRESS)
     parser.add_argument("words", nargs="*", help=argparse.SUPPRESS)
+    parser.add_argument("--json", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--version", action="version", version=f"bursar {__version__}")
     add_settings(parser)
     return parser

@@ -1,10 +1,13 @@
 """`bursar doctor`: what works on this machine, what does not, and what to do about it."""
 
+import json
 import os
 import platform
 import shutil
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import closing
+from dataclasses import asdict
 from pathlib import Path
 
 import anyio
@@ -15,37 +18,59 @@ from ..guard.command import Limits
 from ..guard.commands import Commands
 from ..guard.sandbox.policy import Isolation
 from ..guard.workers import Workers
-from . import confinement
+from . import checks, confinement
 from .background import UNSEEN_LOCKS, UNSEEN_LOCKS_CURE
 from .bootstrap import store_of
+from .checks import Finding
 from .config import Settings
 
 
-def doctor(settings: Settings) -> int:
-    """Print what was found.
+def doctor(settings: Settings, *, as_json: bool = False) -> int:
+    """Print what was found: green what works and red what does not, on a terminal that has colours.
+
+    Args:
+        settings: those of the server that is asked about.
+        as_json: print one object, for other programs.
 
     Returns:
         0 if a server with these settings would work as it should, else 1.
     """
+    findings = list(_findings(settings))
+    wanting = [finding for finding in findings if finding.wanting]
+    if as_json:
+        told = {"well": not wanting, "findings": [asdict(finding) for finding in findings]}
+        sys.stdout.write(f"{json.dumps(told)}\n")
+    else:
+        has_colours = sys.stdout.isatty() and "NO_COLOR" not in os.environ
+        red, green, end = ("\x1b[31m", "\x1b[32m", "\x1b[0m") if has_colours else ("", "", "")
+        for one in findings:
+            sys.stdout.write(f"{red if one.wanting else ''}{one.part:11} {one.found}{end if one.wanting else ''}\n")
+        for one in wanting:
+            sys.stdout.write(f"{red}{_sentence(one)}{end}\n")
+        if not wanting:
+            sys.stdout.write(f"{green}all is well{end}\n")
+    sys.stdout.flush()
+    return int(bool(wanting))
+
+
+def _findings(settings: Settings) -> Iterator[Finding]:
     try:
         isolation = anyio.run(_isolation, settings)
     except BursarError as error:
         isolation = Isolation("off", reason=error.message, fix=error.fix)
-    workers, fault = anyio.run(_workers, settings)
-    behind, lacking = _behind(settings)
-    wanting = [*_wanting(settings, isolation), *([fault] if fault else []), *lacking]
-    verdict = wanting or ["all is well"]
-    for line in (
-        *_about(settings, isolation),
-        workers,
-        *behind,
-        *_tried(isolation.attacks),
-        *_noted(isolation),
-        *verdict,
-    ):
-        sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()
-    return int(bool(wanting))
+    yield from _about(settings, isolation)
+    yield from _store(settings)
+    yield from anyio.run(_workers, settings)
+    yield from checks.programs()
+    yield from checks.vocabulary()
+    yield from checks.fonts()
+    yield from checks.access(settings)
+    yield from checks.clients()
+    yield from _behind(settings)
+    yield from _tried(isolation.attacks)
+    if isolation.level == "kernel" and isolation.reason:
+        yield Finding("note", f"{isolation.reason}{f'. {isolation.fix}' if isolation.fix else ''}")
+    yield from checks.trial(settings)
 
 
 async def _isolation(settings: Settings) -> Isolation:
@@ -56,40 +81,53 @@ async def _isolation(settings: Settings) -> Isolation:
         commands.close()
 
 
-async def _workers(settings: Settings) -> tuple[str, str]:
-    """Say how well those are kept in who read pages, pictures and documents, and what is wanting if they are not."""
+async def _workers(settings: Settings) -> list[Finding]:
+    """Say how well those are kept in who read pages, pictures and documents."""
     try:
         async with Workers(hidden=[settings.data_dir]) as workers:
             confinement = await workers.confinement()
     except BursarError as error:
-        return "workers     do not work", _sentence("pages and pictures cannot be read", error.message, "")
-    what = "a hostile page or picture could do what the server can"
+        return [Finding("workers", "do not work", "pages and pictures cannot be read", error.message, error.fix)]
+    line = confinement.line()
+    if confinement.holds:
+        return [Finding("workers", line)]
     fix = "Use Linux 6.12 or later with Landlock" if sys.platform == "linux" else ""
-    return f"workers     {confinement.line()}", "" if confinement.holds else _sentence(what, confinement.line(), fix)
+    return [Finding("workers", line, "a hostile page or picture could do what the server can", line, fix)]
 
 
-def _behind(settings: Settings) -> tuple[list[str], list[str]]:
+def _behind(settings: Settings) -> Iterator[Finding]:
     """Say what is known of the servers behind this one, and which of them are wanting."""
     if not settings.mcp:
-        return [], []
+        return
     from .behind import states
 
     try:
-        found = list(states(settings))
+        for name, state, fault in states(settings):
+            if fault:
+                yield Finding("behind", f"{name}: {fault}", f"{name} cannot be used", fault, "See its entry")
+            else:
+                yield Finding("behind", f"{name}: {state}")
     except BursarError as error:
-        return [], [_sentence("no server behind this one can be used", error.message, error.fix)]
-    lines = [f"behind      {name}: {fault or state}" for name, state, fault in found]
-    return lines, [_sentence(f"{name} cannot be used", fault, "See its entry") for name, _, fault in found if fault]
+        yield Finding.of("behind", "no server behind this one can be used", error)
 
 
-def _about(settings: Settings, isolation: Isolation) -> Iterator[str]:
-    data = settings.data_dir / "bursar"
-    yield f"bursar      {__version__}, Python {platform.python_version()}, {platform.system()} {platform.release()}"
-    yield f"data        {data}{'' if data.exists() else ' (not made yet)'}, {_room(data)}"
-    yield f"roots       {', '.join(map(str, settings.root))}"
-    yield f"isolation   {isolation.level}{f': {isolation.means}' if isolation.means else ''}"
-    yield f"terminal    {settings.terminal}, network {settings.terminal_net}"
-    yield from _bounds(settings)
+def _about(settings: Settings, isolation: Isolation) -> Iterator[Finding]:
+    data, level = settings.data_dir / "bursar", isolation.level
+    version = f"{__version__}, Python {platform.python_version()}, {platform.system()} {platform.release()}"
+    yield Finding("bursar", version)
+    yield Finding("data", f"{data}{'' if data.exists() else ' (not made yet)'}, {_room(data)}")
+    yield Finding("roots", ", ".join(map(str, settings.root)))
+    wanting = ""
+    if settings.terminal in {"sandboxed", "required"} and level != "kernel":
+        wanting = "the terminal does not work"
+    elif settings.terminal == "unsafe":
+        wanting = "commands are not kept in"
+    why, fix = (isolation.reason, isolation.fix) if wanting else ("", "")
+    found = f"{level}{f': {isolation.means}' if isolation.means else ''}"
+    yield Finding("isolation", found, wanting, why, fix)
+    yield Finding("terminal", f"{settings.terminal}, network {settings.terminal_net}")
+    for line in _bounds(settings):
+        yield Finding("fork bombs", line)
 
 
 def _bounds(settings: Settings) -> Iterator[str]:
@@ -101,20 +139,18 @@ def _bounds(settings: Settings) -> Iterator[str]:
 
     most = tasks_of(settings.command_processes)
     if can_bound():
-        yield f"fork bombs  held at {most:,} tasks of a session, by a control group"
+        yield f"held at {most:,} tasks of a session, by a control group"
     elif os.geteuid() != 0:
-        yield f"fork bombs  held at {most:,} tasks more than there are, by a limit of the user"
+        yield f"held at {most:,} tasks more than there are, by a limit of the user"
     else:
-        yield "fork bombs  ended, but the kernel bounds no fork of root where no control group can be made"
+        yield "ended, but the kernel bounds no fork of root where no control group can be made"
 
 
-def _tried(attacks: Mapping[str, str]) -> Iterator[str]:
-    if not attacks:
-        return
-    yield "a sandboxed command tried to"
+def _tried(attacks: Mapping[str, str]) -> Iterator[Finding]:
+    """Tell what a sandboxed command tried, and what came of it; a way that is open makes the isolation wanting."""
     for name, outcome in attacks.items():
         said = ("it could" if name.startswith("may_") else "refused") if outcome == "held" else outcome
-        yield f"  {_way(name):34} {said}"
+        yield Finding("tried", f"{_way(name):34} {said}")
 
 
 def _way(name: str) -> str:
@@ -127,35 +163,21 @@ def _way(name: str) -> str:
     return name.replace("_", " ")
 
 
-def _noted(isolation: Isolation) -> Iterator[str]:
-    if isolation.level == "kernel" and isolation.reason:
-        yield f"note: {isolation.reason}{f'. {isolation.fix}' if isolation.fix else ''}"
-
-
-def _wanting(settings: Settings, isolation: Isolation) -> Iterator[str]:
-    """Tell what is not as it should be, and the fix."""
-    if settings.terminal in {"sandboxed", "required"} and isolation.level != "kernel":
-        yield _sentence("the terminal does not work", isolation.reason, isolation.fix)
-    elif settings.terminal == "unsafe":
-        yield _sentence("commands are not kept in", isolation.reason, isolation.fix)
-    yield from _store(settings)
-    if sys.platform != "win32" and shutil.which("bash") is None:
-        yield _sentence("there is no bash", "commands are run by /bin/sh instead", "Install bash")
-
-
-def _store(settings: Settings) -> Iterator[str]:
+def _store(settings: Settings) -> Iterator[Finding]:
     try:
-        store = store_of(settings)
-        store.check()
-        if not store.is_local:
-            what = "old sessions are never removed from the data directory"
-            yield _sentence(what, UNSEEN_LOCKS, UNSEEN_LOCKS_CURE)
+        with closing(store_of(settings)) as store:
+            store.check()
+            if not store.is_local:
+                what = "old sessions are never removed from the data directory"
+                yield Finding("store", UNSEEN_LOCKS, what, UNSEEN_LOCKS, UNSEEN_LOCKS_CURE)
+            else:
+                yield Finding("store", "takes and gives back")
     except BursarError as error:
-        yield _sentence(error.message, "", error.fix)
+        yield Finding.of("store", "nothing can be stored", error)
 
 
-def _sentence(what: str, why: str, fix: str) -> str:
-    return f"wanting: {what}{f': {why}' if why else ''}{f'. {fix}' if fix else ''}"
+def _sentence(one: Finding) -> str:
+    return f"wanting: {one.wanting}{f': {one.why}' if one.why else ''}{f'. {one.fix}' if one.fix else ''}"
 
 
 def _room(place: Path) -> str:
