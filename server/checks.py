@@ -125,7 +125,7 @@ def clients() -> Iterator[Finding]:
             continue
         command = _command(client.file(), client.place.keys)
         if command and shutil.which(command) is None:
-            fix = f"bursar install {client.name} --uninstall, then bursar install {client.name}"
+            fix = f"Run `bursar install {client.name} --uninstall`, then `bursar install {client.name}`"
             why = f"its entry starts {command}, which is not there"
             yield Finding("client", f"{client.title}: {why}", f"{client.title} cannot start bursar", why, fix)
         else:

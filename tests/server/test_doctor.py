@@ -124,7 +124,7 @@ def test_a_client_whose_entry_starts_what_is_not_there(client, home):
         (home / ".cursor" / "mcp.json").write_text(json.dumps(entry))
     else:
         (home / ".codex" / "config.toml").write_text('[mcp_servers.bursar]\ncommand = "/gone/bursar"\n')
-    assert wanting(checks.clients()).fix == f"bursar install {client} --uninstall, then bursar install {client}"
+    assert wanting(checks.clients()).fix == f"Run `bursar install {client} --uninstall`, then `bursar install {client}`"
 
 
 @pytest.mark.parametrize(
