@@ -1,4 +1,4 @@
-"""What a session was asked and answered: a line for each call, and the exact replies in a file beside them.
+"""What a session was asked and answered: a line of JSON for each call, with the exact reply.
 
 The handle stands nowhere on the disk, and so not in a reply that is kept: stars stand in its place.
 """
@@ -7,19 +7,20 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, fields
 from typing import Any, cast
 
+from ..budget.clean import utf8
 from . import records
-from .folder import APPEND, Folder, read_at, write
+from .folder import APPEND, Folder, write
 from .reference import HANDLE_CHARACTERS, HANDLE_PREFIX
 
-CALLS, REPLIES = "calls.jsonl", "replies.txt"
+CALLS = "calls.jsonl"
+MASK = HANDLE_PREFIX + "*" * HANDLE_CHARACTERS
+"""Stands for the handle."""
 
 _DID_MAX_CHARACTERS = 300
-_REPLY_MAX_BYTES = 1 << 20
-_LINES_MAX_BYTES = 256 << 20
-_MASK = HANDLE_PREFIX + "*" * HANDLE_CHARACTERS
+_LINE_MAX_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +39,7 @@ class Exchange:
         content_bytes: size of what the reply shows or names.
         is_partial: the reply shows a part of that.
         picture: media type of the image that was shown beside the reply; empty if there was none.
-        offset: where the reply begins among the replies, in bytes.
-        length: how long it is.
+        reply: the text that was sent; empty if there was none.
     """
 
     at: float
@@ -53,51 +53,35 @@ class Exchange:
     content_bytes: int = 0
     is_partial: bool = False
     picture: str = ""
-    offset: int = 0
-    length: int = 0
+    reply: str = ""
 
 
-def note(folder: Folder, exchange: Exchange, reply: str, handle: str) -> int:
+_NAMES = tuple(field.name for field in fields(Exchange))
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+def note(folder: Folder, exchange: Exchange, handle: str) -> int:
     """Append a call and its reply; return how many bytes that took.
 
     Raises:
         OSError: it was not noted.
     """
-    text = reply.replace(handle, _MASK).encode("utf-8", "replace")
-    did = exchange.did.replace(handle, _MASK)[:_DID_MAX_CHARACTERS]
-    offset = _append(folder, REPLIES, text) if text else 0
-    line = json.dumps(asdict(replace(exchange, did=did, offset=offset, length=len(text))), separators=(",", ":"))
-    _append(folder, CALLS, line.encode() + b"\n")
-    return len(line) + 1 + len(text)
+    told = {name: getattr(exchange, name) for name in _NAMES} | {"did": exchange.did[:_DID_MAX_CHARACTERS]}
+    line = utf8(_encode(told).replace(handle, MASK)).encode() + b"\n"
+    descriptor = folder.open(CALLS, os.O_WRONLY | os.O_CREAT | APPEND)
+    try:
+        write(descriptor, line)
+    finally:
+        os.close(descriptor)
+    return len(line)
 
 
 def noted(folder: Folder) -> Iterator[Exchange]:
-    """Return the calls in the order in which they were answered; what is damaged is left out."""
-    with suppress(OSError):
-        for line in folder.contents(CALLS, _LINES_MAX_BYTES).splitlines():
+    """Yield the calls in the order in which they were answered; what is damaged is left out."""
+    with suppress(OSError), os.fdopen(folder.open(CALLS), "rb") as file:
+        while line := file.readline(_LINE_MAX_BYTES):
             if (exchange := _loads(line)) is not None:
                 yield exchange
-
-
-def reply_of(folder: Folder, exchange: Exchange) -> str:
-    """Return the reply as it was sent; empty if there was none, or it cannot be read."""
-    with suppress(OSError):
-        descriptor = folder.open(REPLIES)
-        try:
-            return read_at(descriptor, exchange.offset, exchange.length).decode("utf-8", "replace")
-        finally:
-            os.close(descriptor)
-    return ""
-
-
-def _append(folder: Folder, name: str, data: bytes) -> int:
-    """Add to the end of a file, whoever else does, and return where that is."""
-    descriptor = folder.open(name, os.O_RDWR | os.O_CREAT | APPEND)
-    try:
-        write(descriptor, data)
-        return os.lseek(descriptor, 0, os.SEEK_CUR) - len(data)
-    finally:
-        os.close(descriptor)
 
 
 def _loads(line: bytes) -> Exchange | None:
@@ -116,11 +100,9 @@ def _loads(line: bytes) -> Exchange | None:
             content_bytes=int(given["content_bytes"]),
             is_partial=bool(given["is_partial"]),
             picture=str(given["picture"]),
-            offset=int(given["offset"]),
-            length=int(given["length"]),
+            reply=str(given["reply"]),
         )
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return None
     times = all(0 <= time < records.LATEST_S for time in (exchange.at, exchange.took_s))
-    numbers = all(0 <= number < 1 << 62 for number in (exchange.content_bytes, exchange.offset, exchange.length))
-    return exchange if times and numbers and exchange.length <= _REPLY_MAX_BYTES else None
+    return exchange if times and 0 <= exchange.content_bytes < 1 << 62 else None

@@ -3,14 +3,14 @@
 import os
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
 from ..errors import BursarError
 from . import calls, errors, records
 from .artifact import Artifact, Opener
-from .calls import CALLS, REPLIES, Exchange
+from .calls import CALLS, Exchange
 from .catalog import Catalog
 from .contents import Contents
 from .folder import Folder
@@ -25,7 +25,7 @@ from .writer import Writer
 DIRECTORY = re.compile(r"[a-z2-7]{12}", re.ASCII)
 """What a session's directory is called: the beginning of a hash of its handle."""
 
-BESIDE = {LOCK, OWNER, CALLS, REPLIES}
+BESIDE = {LOCK, OWNER, CALLS}
 """Names of the files of a session that are no artifact's."""
 
 _TOUCH_EVERY_S = 60.0
@@ -92,6 +92,18 @@ class Session:
         with suppress(OSError):
             return {entry.name for entry in self._folder.entries()} <= BESIDE
         return False
+
+    @property
+    def size(self) -> int:
+        """How many bytes all its files have.
+
+        Raises:
+            BursarError: read_failed.
+        """
+        try:
+            return self._folder.size()
+        except OSError as error:
+            raise errors.unreadable("the session", error) from error
 
     def writer(self, *, tool: str, did: str, label: str = "output") -> Writer:
         """Open an artifact to stream content into.
@@ -205,11 +217,11 @@ class Session:
         """Let an artifact of this session cease to exist."""
         self.catalog.delete(artifact)
 
-    def note(self, exchange: Exchange, reply: str) -> None:
+    def note(self, exchange: Exchange) -> None:
         """Keep a call with the text it was answered with, if there is room; a failure changes nothing."""
         with suppress(OSError, BursarError):
-            if not self.is_gone and self.room.left() > len(reply) * 4:
-                self.room.spend(calls.note(self._folder, exchange, reply, self.handle))
+            if not self.is_gone and self.room.left() > len(exchange.reply) * 4:
+                self.room.spend(calls.note(self._folder, exchange, self.handle))
 
     def ids(self) -> list[str]:
         """Return the ids of all artifacts, oldest first, without reading their records.
@@ -222,13 +234,9 @@ class Session:
         except OSError as error:
             raise errors.unreadable("the list of artifacts", error) from error
 
-    def exchanges(self) -> list[Exchange]:
-        """Return the calls in the order in which they were answered; what is damaged is left out."""
-        return list(calls.noted(self._folder))
-
-    def reply_to(self, exchange: Exchange) -> str:
-        """Return the exact reply to a call, with stars in the place of the handle; empty if it is not kept."""
-        return calls.reply_of(self._folder, exchange)
+    def exchanges(self) -> Iterator[Exchange]:
+        """Yield the calls in the order in which they were answered, with stars in the place of the handle."""
+        return calls.noted(self._folder)
 
     def keep_tables(self, artifact: Artifact, made: Path) -> None:
         """Keep what a query made of an artifact of this session, if there is room: it goes with the artifact."""

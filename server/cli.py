@@ -5,6 +5,7 @@ import gc
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from typing import NoReturn
 
 from .. import __version__
@@ -42,26 +43,21 @@ For programs that call a model themselves; each has a --help of its own:
 """
 
 
+_APART = {
+    **dict.fromkeys(("fit", "history", "task"), "cli_history"),
+    **dict.fromkeys(("sessions", "artifacts", "show", "grep", "export", "rm", "stats"), "cli_store"),
+    "install": "cli_install",
+    "mcp": "cli_mcp",
+}
+"""Commands with words of their own, and the modules that understand them."""
+
+
 def main(words: Sequence[str] | None = None) -> None:
     """Run the command `bursar`; leaves with 0, with 1 if a called tool answered with an error, with 2 on bad usage."""
     words = sys.argv[1:] if words is None else words
     try:
-        if words and words[0] in ("fit", "history", "task"):
-            from .cli_history import run
-
-            raise SystemExit(run(words))
-        if words and words[0] == "install":
-            from .cli_install import run
-
-            raise SystemExit(run(words))
-        if words and words[0] in ("sessions", "artifacts", "show", "grep", "export", "rm", "stats"):
-            from .cli_store import run
-
-            raise SystemExit(run(words))
-        if words and words[0] == "mcp":
-            from .cli_mcp import run
-
-            raise SystemExit(run(words))
+        if words and words[0] in _APART:
+            raise SystemExit(import_module(f".{_APART[words[0]]}", __package__).run(words))
         given = vars(_parser().parse_intermixed_args(words))
         action, rest, as_json = given.pop("action"), given.pop("words"), given.pop("json")
         settings = loaded(given)
@@ -70,12 +66,12 @@ def main(words: Sequence[str] | None = None) -> None:
         if action == "token":
             _token(rest)
             return
-        if action == "doctor" and not rest:
+        if unknown := [*rest, *(["--json"] if as_json and action != "doctor" else [])]:
+            raise BursarError("bad_command_line", f"`bursar {action}` takes no {unknown[0]!r}", "See `bursar --help`")
+        if action == "doctor":
             from .doctor import doctor
 
             raise SystemExit(doctor(settings, as_json=as_json))
-        if rest:
-            raise BursarError("bad_command_line", f"`bursar {action}` takes no {rest[0]!r}", "See `bursar --help`")
         if action == "tools":
             from .cli_call import print_tools
 

@@ -27,15 +27,17 @@ from .people import ago, agreed, paged, progress, size, table, written
 
 _LINE_CHARACTERS = 2000
 _BLOCK = 1 << 20
-_HITS_MAX = 1000
+_LINES_MAX, _HITS_MAX = 10_000, 100_000
 _DAY_S = 86_400
+_ASKED = 10
+"""So many are named before they are removed; of more the number is told."""
 
 
 def run(words: Sequence[str]) -> int:
     """Run one of `COMMANDS`, which the first word names.
 
     Returns:
-        0, or 1 if a search found nothing or a person said no.
+        0, or 1 if a search found nothing or a person said no. What cannot be read is told on standard error.
 
     Raises:
         BursarError: bad_command_line, bad_setting, unknown_session, unknown_artifact, bad_pattern, read_failed.
@@ -66,16 +68,16 @@ def _describe_sessions(parser: argparse.ArgumentParser) -> None:
 def _sessions(store: Store, given: argparse.Namespace) -> int:
     rows = list[Mapping[str, Any]]()
     for one in store.listed():
-        with closing(store.visit(one.name)) as session:
+        with _going_on(), closing(store.visit(one.name)) as session:
             told = {
                 "session": one.name,
                 "owner": one.owner,
                 "used": one.used_at,
                 "artifacts": len(one.artifacts),
-                "calls": len(session.exchanges()),
-                "bytes": _held(session.directory),
+                "calls": sum(1 for _ in session.exchanges()),
+                "bytes": session.size,
             }
-        rows.append(told)
+            rows.append(told)
     if given.json:
         return _json(rows)
     mine = local_owner()
@@ -143,7 +145,7 @@ def _show(store: Store, given: argparse.Namespace) -> int:
 
 
 def _lines(read: Callable[[int, int], bytes], length: int) -> Iterator[str]:
-    """Yield the lines of a content as a person may see them."""
+    """Yield the lines of a content; of a long one the beginning."""
     held = b""
     for at in range(0, length, _BLOCK):
         *lines, held = (held + read(at, _BLOCK)).split(b"\n")
@@ -156,8 +158,7 @@ def _lines(read: Callable[[int, int], bytes], length: int) -> Iterator[str]:
 
 
 def _line(line: bytes) -> str:
-    text = line.removesuffix(b"\r")[: 4 * _LINE_CHARACTERS].decode("utf-8", "replace")
-    return clean(text.expandtabs(8), _LINE_CHARACTERS)
+    return line.removesuffix(b"\r")[: 4 * _LINE_CHARACTERS].decode("utf-8", "replace").expandtabs(8)
 
 
 def _describe_grep(parser: argparse.ArgumentParser) -> None:
@@ -174,17 +175,20 @@ def _grep(store: Store, given: argparse.Namespace) -> int:
     from ..artifacts.engines import engine
 
     pattern = f"(?i){given.pattern}" if given.ignore_case else given.pattern
-    most = max(1, min(given.most, _HITS_MAX))
+    most = max(1, min(given.most, _LINES_MAX))
     is_found = False
     for name, artifact in progress(list(_chosen(store, given.what)), "searched"):
-        with _opened(store, name, artifact) as found, found.opened() as content:
-            for hit in engine(pattern, content, 0, content.size, _ignored).hits(most, most).found:
+        with _going_on(), _opened(store, name, artifact) as found, found.opened() as content:
+            lines = dict[int, int]()
+            for hit in engine(pattern, content, 0, content.size, _ignored).hits(most, _HITS_MAX).found:
+                lines.setdefault(hit.line, hit.offset)
+            for number, offset in lines.items():
                 is_found = True
-                line = _line(_line_at(content.read, hit.offset))
+                line = _line(_line_at(content.read, offset))
                 if given.json:
-                    _json([{"session": name, "artifact": artifact, "line": hit.line, "text": line}])
+                    _json([{"session": name, "artifact": artifact, "line": number, "text": line}])
                 else:
-                    written(f"{name}/{artifact}:{hit.line}:{line}")
+                    written(f"{name}/{artifact}:{number}:{line}")
     return 0 if is_found else 1
 
 
@@ -205,7 +209,7 @@ def _describe_export(parser: argparse.ArgumentParser) -> None:
 def _export(store: Store, given: argparse.Namespace) -> int:
     lists = dict[str, list[dict[str, Any]]]()
     for name, artifact in progress(list(_chosen(store, given.what)), "copied"):
-        with _opened(store, name, artifact) as found, found.opened() as content:
+        with _going_on(), _opened(store, name, artifact) as found, found.opened() as content:
             place: Path = given.to / name
             place.mkdir(parents=True, exist_ok=True)
             file = found.content or f"{artifact}-{Path(found.path).name}"
@@ -230,17 +234,16 @@ def _describe_rm(parser: argparse.ArgumentParser) -> None:
 
 
 def _rm(store: Store, given: argparse.Namespace) -> int:
-    named: list[str] = [*given.what]
+    places = [_parted(store, name) for name in given.what]
     if given.idle_days is not None:
         before = time.time() - given.idle_days * _DAY_S
-        named += [one.name for one in store.listed() if one.used_at < before]
-    if not named:
-        if given.idle_days is None:
-            raise BursarError("bad_command_line", "nothing is named", "Name sessions, or give --idle-days")
-        written("nothing was idle for so long")
-        return 0
-    places = [_parted(store, name) for name in named]
-    if not given.yes and not agreed(f"Remove {', '.join(named)}?"):
+        places += [(one.name, "") for one in store.listed() if one.used_at < before]
+    elif not places:
+        raise BursarError("bad_command_line", "nothing is named", "Name sessions, or give --idle-days")
+    places = list(dict.fromkeys(places))
+    shown = ", ".join(f"{name}/{artifact}" if artifact else name for name, artifact in places[:_ASKED])
+    more = f" and {len(places) - _ASKED} more" if len(places) > _ASKED else ""
+    if places and not given.yes and not agreed(f"Remove {shown}{more}?"):
         return 1
     for name, artifact in places:
         if artifact:
@@ -252,7 +255,7 @@ def _rm(store: Store, given: argparse.Namespace) -> int:
     return 0
 
 
-# The ledger
+# Costs
 
 
 def _describe_stats(parser: argparse.ArgumentParser) -> None:
@@ -263,17 +266,17 @@ def _describe_stats(parser: argparse.ArgumentParser) -> None:
 
 
 def _stats(store: Store, given: argparse.Namespace) -> int:
-    from .ledger import EXPLAINED, Ledger, of_session
+    from .costs import EXPLAINED, Costs, of_session
 
     names = [_named(store, given.session)] if given.session else [one.name for one in store.listed()]
-    ledgers = list[tuple[str, Ledger]]()
+    found = list[tuple[str, Costs]]()
     for name in progress(names, "counted"):
-        with closing(store.visit(name)) as session:
-            ledgers.append((name, of_session(session)))
+        with _going_on(), closing(store.visit(name)) as session:
+            found.append((name, of_session(session)))
     if given.json:
-        return _json({"session": name, **asdict(ledger)} for name, ledger in ledgers)
-    rows = [(name, ledger) for name, ledger in ledgers if ledger.calls]
-    rows.append(("all", sum((ledger for _, ledger in ledgers), Ledger())))
+        return _json({"session": name, **asdict(costs)} for name, costs in found)
+    rows = [(name, costs) for name, costs in found if costs.calls]
+    rows.append(("all", sum((costs for _, costs in found), Costs())))
     table(
         ("session", ">calls", ">sent", ">of it read again", ">kept out", ">lists"),
         ((name, *(f"{n:,}" for n in (one.calls, one.sent, one.again, one.kept_out, one.lists))) for name, one in rows),
@@ -305,10 +308,16 @@ def _named(store: Store, name: str) -> str:
 
 
 def _parted(store: Store, what: str) -> tuple[str, str]:
-    """Take SESSION/ARTIFACT apart; an artifact alone is of the session that was used last."""
+    """Take SESSION/ARTIFACT apart; an artifact alone is of the session that was used last.
+
+    Raises:
+        BursarError: bad_command_line, unknown_session.
+    """
     name, slash, artifact = what.partition("/")
     if not slash and ID.fullmatch(name.partition("-")[0]):
-        name, artifact = "", name
+        return _named(store, ""), name.partition("-")[0]
+    if not name:
+        raise BursarError("bad_command_line", f"{clean(what, 60)!r} names no session", "`bursar sessions` lists them")
     return _named(store, name), artifact.partition("-")[0]
 
 
@@ -318,8 +327,23 @@ def _chosen(store: Store, what: Sequence[str]) -> Iterator[tuple[str, str]]:
         if artifact:
             yield name, artifact
             continue
-        with closing(store.visit(name)) as session:
-            yield from ((name, one) for one in session.ids())
+        with _going_on(), closing(store.visit(name)) as session:
+            yield from [(name, one) for one in session.ids()]
+
+
+@contextmanager
+def _going_on() -> Generator[None]:
+    """Tell what cannot be read, so that the rest is done: it may have been removed meanwhile, or damaged.
+
+    Raises:
+        BursarError: what would fail everywhere.
+    """
+    try:
+        yield
+    except BursarError as error:
+        if error.code in ("bad_pattern", "exists"):
+            raise
+        sys.stderr.write(f"bursar: {error}\n")
 
 
 @contextmanager
@@ -339,13 +363,10 @@ def _line_at(read: Callable[[int, int], bytes], offset: int) -> bytes:
     return before + read(offset, _LINE_CHARACTERS).partition(b"\n")[0]
 
 
-def _held(directory: Path) -> int:
-    return sum(entry.stat(follow_symlinks=False).st_size for entry in os.scandir(directory))
-
-
 def _json(rows: Iterable[Mapping[str, Any]]) -> int:
     for row in rows:
-        written(json.dumps(row))
+        sys.stdout.write(f"{json.dumps(row)}\n")  # of ASCII alone: nothing in it acts
+    sys.stdout.flush()
     return 0
 
 

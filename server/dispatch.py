@@ -120,7 +120,7 @@ class CallRecord:
         """Write it into the log."""
         log.event("call", **{name: getattr(self, name) for name in _LOGGED}, took_ms=round(took_s * 1000, 1))
 
-    def exchange(self, took_s: float, picture: Picture | None) -> Exchange:
+    def exchange(self, took_s: float, answer: Answer) -> Exchange:
         """Return what is kept of it in its session."""
         return Exchange(
             at=time.time(),
@@ -133,13 +133,12 @@ class CallRecord:
             is_reading=self.is_reading,
             content_bytes=self.content_bytes,
             is_partial=self.truncated,
-            picture="" if picture is None else picture.media_type,
+            picture="" if answer.picture is None else answer.picture.media_type,
+            reply=answer.text,
         )
 
 
 _LOGGED = "tool client session ended artifact content_bytes reply_bytes truncated".split()
-
-
 _UNANSWERED = Answer("")
 
 Turn = Callable[[CallRecord, Client, str], AbstractAsyncContextManager[None]]
@@ -235,7 +234,7 @@ class Dispatcher:
         # What was refused before a session was looked for stands with the session that the caller works in, if any.
         session = account.kept_in or self.sessions.current(client)
         if session is not None:
-            session.note(account.exchange(took_s, answer.picture), answer.text)
+            session.note(account.exchange(took_s, answer))
         account.close(took_s)
         for observer in self.observers:
             observer(account, took_s)

@@ -13,6 +13,7 @@ from pathlib import Path
 import anyio
 
 from .. import __version__
+from ..budget.clean import clean
 from ..errors import BursarError
 from ..guard.command import Limits
 from ..guard.commands import Commands
@@ -23,6 +24,8 @@ from .background import UNSEEN_LOCKS, UNSEEN_LOCKS_CURE
 from .bootstrap import store_of
 from .checks import Finding
 from .config import Settings
+
+_LINE_CHARACTERS = 1000
 
 
 def doctor(settings: Settings, *, as_json: bool = False) -> int:
@@ -44,7 +47,8 @@ def doctor(settings: Settings, *, as_json: bool = False) -> int:
         has_colours = sys.stdout.isatty() and "NO_COLOR" not in os.environ
         red, green, end = ("\x1b[31m", "\x1b[32m", "\x1b[0m") if has_colours else ("", "", "")
         for one in findings:
-            sys.stdout.write(f"{red if one.wanting else ''}{one.part:11} {one.found}{end if one.wanting else ''}\n")
+            line = clean(f"{one.part:11} {one.found}", _LINE_CHARACTERS)
+            sys.stdout.write(f"{red}{line}{end}\n" if one.wanting else f"{line}\n")
         for one in wanting:
             sys.stdout.write(f"{red}{_sentence(one)}{end}\n")
         if not wanting:
@@ -147,7 +151,7 @@ def _bounds(settings: Settings) -> Iterator[str]:
 
 
 def _tried(attacks: Mapping[str, str]) -> Iterator[Finding]:
-    """Tell what a sandboxed command tried, and what came of it; a way that is open makes the isolation wanting."""
+    """Tell what a sandboxed command tried, and what came of it."""
     for name, outcome in attacks.items():
         said = ("it could" if name.startswith("may_") else "refused") if outcome == "held" else outcome
         yield Finding("tried", f"{_way(name):34} {said}")
@@ -177,7 +181,8 @@ def _store(settings: Settings) -> Iterator[Finding]:
 
 
 def _sentence(one: Finding) -> str:
-    return f"wanting: {one.wanting}{f': {one.why}' if one.why else ''}{f'. {one.fix}' if one.fix else ''}"
+    said = f"wanting: {one.wanting}{f': {one.why}' if one.why else ''}{f'. {one.fix}' if one.fix else ''}"
+    return clean(said, _LINE_CHARACTERS)
 
 
 def _room(place: Path) -> str:

@@ -53,9 +53,9 @@ def test_a_signature_says_what_a_call_needs():
 
 
 def test_references_to_references_make_no_signature_without_end():
-    fan = {"anyOf": [{"$ref": "#/$defs/a"} for _ in range(300)]}
-    nest = {"anyOf": [fan for _ in range(3)]}
-    schema = {"type": "object", "properties": {"x": nest}, "$defs": {"a": fan}}
+    """Written out, this schema of 25 kB has a hundred million parts."""
+    fans = {name: {"anyOf": [{"$ref": f"#/$defs/{inner}"}] * 460} for name, inner in (("a", "b"), ("b", "c"))}
+    schema = {"type": "object", "properties": {"x": {"anyOf": [{"$ref": "#/$defs/a"}] * 460}}, "$defs": fans}
     written = signature(Definition.of({"name": "x", "inputSchema": schema}))
     assert written.is_lossy
     assert len(written.text) < 1000

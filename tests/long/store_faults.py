@@ -302,7 +302,7 @@ class Run:
             if entry.name.startswith(".") or "owner.json" not in names:
                 yield f"stays for ever: {entry.name} {names}"
             last = max((int(found[1]) for name in names if (found := re.match(r"a(\d+)", name))), default=0)
-            for name in names - {"lock", "owner.json", "calls.jsonl", "replies.txt", f"a{last}.json"}:
+            for name in names - {"lock", "owner.json", "calls.jsonl", f"a{last}.json"}:
                 artifact = re.match(r"a\d+", name)
                 if artifact is None or f"{artifact[0]}.json" not in names:
                     yield f"stays for ever: {name}"

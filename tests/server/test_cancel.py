@@ -70,7 +70,7 @@ def is_quiet(pid):
 
 def left_over(data):
     """Return the files in the sessions that belong to no finished artifact."""
-    known = {"owner.json", "lock", "calls.jsonl", "replies.txt"}
+    known = {"owner.json", "lock", "calls.jsonl"}
     return [
         path.name
         for path in data.glob("bursar/*/*")

@@ -3,6 +3,7 @@
 from dataclasses import astuple, dataclass
 
 from ..artifacts import Artifact, Session
+from ..artifacts.calls import MASK
 from ..budget import tokens
 from ..budget.json_size import dumps
 from ..errors import BursarError
@@ -22,11 +23,9 @@ sent: all replies, pictures apart; read again: those of them that show what was 
 once a session; kept out: what else the contents would have cost, of each call no more than the {CUT_TOKENS:,} tokens
 that clients let through. Tokens are those of o200k."""
 
-_MASK = "ses_" + 22 * "*"
-
 
 @dataclass(frozen=True, slots=True)
-class Ledger:
+class Costs:
     """What calls cost and kept out.
 
     Attributes:
@@ -45,31 +44,30 @@ class Ledger:
     lists: int = 0
     handles: int = 0
 
-    def __add__(self, other: "Ledger") -> "Ledger":
-        return Ledger(*map(sum, zip(astuple(self), astuple(other), strict=True)))
+    def __add__(self, other: "Costs") -> "Costs":
+        return Costs(*map(sum, zip(astuple(self), astuple(other), strict=True)))
 
 
-def of_session(session: Session) -> Ledger:
+def of_session(session: Session) -> Costs:
     """Count a session; contents are estimated from samples, replies counted.
 
     Raises:
         BursarError: read_failed.
     """
     found = {one.id: one for one in session.artifacts()}
-    ledger = Ledger()
+    costs = Costs()
     for exchange in session.exchanges():
-        reply = session.reply_to(exchange)
-        handles = reply.count(_MASK)
-        sent = tokens.count(reply.replace(_MASK, "")) + handles * HANDLE_TOKENS
+        handles = exchange.reply.count(MASK)
+        sent = tokens.count(exchange.reply.replace(MASK, "")) + handles * HANDLE_TOKENS
         whole = 0 if exchange.is_reading else sum(_cost(found[one]) for one in exchange.artifacts if one in found)
-        ledger += Ledger(
+        costs += Costs(
             calls=1,
             sent=sent,
             again=sent if exchange.is_reading else 0,
             kept_out=max(0, min(whole, CUT_TOKENS) - sent),
             handles=handles,
         )
-    return ledger + Ledger(lists=_lists()) if ledger.calls else ledger
+    return costs + Costs(lists=_lists()) if costs.calls else costs
 
 
 def _cost(artifact: Artifact) -> int:
