@@ -17,6 +17,9 @@ MOST = 8
 
 _ALL_MOST = 64
 _LOOK_S = 5.0
+_END_S = 1.2
+"""The server itself has two seconds to end."""
+
 _DEATHS = 3
 _DEATHS_WITHIN_S = 60.0
 _PAUSE_S = 30.0
@@ -83,13 +86,16 @@ class Children:
             self._end(key)
 
     async def close(self) -> None:
-        """End all of them."""
+        """End all of them: each by the end of its input and by signals, as long as there is time, and then at once."""
         if self._watch is not None:
             self._watch.cancel()
         for key in list(self._running):
             self._end(key)
         if self._ending:
-            await asyncio.gather(*self._ending, return_exceptions=True)
+            _, late = await asyncio.wait(self._ending, timeout=_END_S)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
 
     @contextmanager
     def _in_use(self, upstream: Upstream, session: Session) -> Generator[Child]:

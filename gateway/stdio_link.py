@@ -130,16 +130,21 @@ class StdioLink:
         return False
 
     async def close(self) -> None:
-        """End it: by the end of its input, then by signals."""
+        """End it: by the end of its input, then by signals; cancelled, at once."""
         command = self._command
-        if command is not None and command.exit is None:
-            command.close_stdin()
-            if await command.wait(_EOF_S) is None:
-                await command.kill(_TERM_S)
-        if self._watch is not None:
-            with suppress(asyncio.CancelledError):
-                await self._watch
-        await asyncio.to_thread(self._commands.close)
+        try:
+            if command is not None and command.exit is None:
+                command.close_stdin()
+                if await command.wait(_EOF_S) is None:
+                    await command.kill(_TERM_S)
+            if self._watch is not None:
+                await asyncio.wait([self._watch])
+        finally:
+            await asyncio.to_thread(self._commands.close)
+            if self._watch is not None:
+                self._watch.cancel()
+            self._stop_reading()
+            self._errors.close()
 
     def _take_in(self, descriptor: int) -> None:
         """Take in what it has sent, as long as others need not wait for that."""

@@ -28,9 +28,6 @@ from .config import Settings
 DIRECTORY = ".gateway"
 """In the store, which no command and no server behind this one can read or write; its sweep leaves such names alone."""
 
-_END_S = 1.5
-"""The server itself has two seconds to end."""
-
 _LONGEST_S = 400 * 86_400.0
 
 
@@ -45,7 +42,7 @@ async def open_gateway(settings: Settings, net: Net, workers: Workers) -> AsyncG
     try:
         yield {tool.name: tool for tool in gateway_tools(gateway)}
     finally:
-        with anyio.move_on_after(_END_S, shield=True):
+        with anyio.CancelScope(shield=True):
             await gateway.close()
 
 

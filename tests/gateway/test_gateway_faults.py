@@ -124,6 +124,12 @@ async def test_what_a_killed_process_left_of_long_messages_is_removed(behind, tm
     assert [path.name for path in frames.iterdir()] == ["frame-new"]
 
 
+async def test_a_server_that_takes_long_to_end_is_no_fault_of_this_one(behind):
+    async with behind({"stub": entry(bursar={"timeoutS": 1})}) as servers:
+        await servers.refused("stub.fault", {"how": "flood"})
+    assert not asyncio.current_task().cancelling()
+
+
 async def test_a_program_that_does_not_exist_is_named(behind):
     servers = {"gone": {"command": "no-such-program"}, "silent": {"command": "/bin/cat"}}
     async with behind(servers) as behind_it:
